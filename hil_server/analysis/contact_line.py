@@ -7,7 +7,8 @@ would cost time or hide the answer:
     stand       as it is known: the machine of the identified `[stand_model]` with its noise, else a virtual one of second-order drives and
                 pure delays as the ledger has them (identified first), without
     mechanism   one linear contact along the mode's screw (rt_kernels.mechanisms.linear.linear_contact)
-    dynamics    the two vehicles as rigid bodies, without thrust, with the integrator's delay of the test's own dynamics
+    dynamics    the two vehicles without thrust: rigid ones as rigid bodies with the integrator's delay of the test's own dynamics, crafts
+                that move or bend by the test's own part, their joints as they stand at the start
     guidance    approach along the mode, loop closed just before the touch, free motion after it
     control     one without thrust: thrusters, wheels and controllers from outside stand still
 
@@ -23,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
-from hil_server.analysis import margins
+from hil_server.analysis import craft_view, margins
 from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
 from hil_server.analysis.margins import Margin
-from hil_server.analysis.rebound import rebound, speed_along
+from hil_server.analysis.rebound import GOES_ON, rebound, speed_along
 from hil_server.analysis.stability import Mode
 from hil_server.config import TestConfig
+from hil_server.config.loader import VEHICLES
 from hil_server.config.parts import check_part, part_table
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
@@ -37,7 +39,7 @@ from hil_server.line.delay_ledger import DelayLedger
 from hil_server.line.free_run import blocks
 from rt_kernels.algebra.arrays import quat_exponential, quat_multiply
 from rt_kernels.codes import mask
-from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
+from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia, to_target_port
 from rt_kernels.context import Limits, Start, Vehicles
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.mechanisms.linear.linear_contact import LinearContact
@@ -85,9 +87,9 @@ class Played:
 
 
 def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None,
-         twist: np.ndarray | None = None) -> Played:  # fmt: skip
+         twist: np.ndarray | None = None, ideal: bool = False) -> Played:  # fmt: skip
     """One contact of `mode`, met at `speed` (m/s along its screw), through the line of `test`, with its compensator or another one.
-    twist: V_TA (6,) with which the units meet; none: that of the mode alone.
+    twist: V_TA (6,) with which the units meet; none: that of the mode alone. ideal: on a stand without lag, as in orbit.
 
     Raises ConfigurationError for a compensator that cannot be built."""
     machine = assembly.stand_model(test.config.stand)
@@ -95,11 +97,15 @@ def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
     if machine is not None:
         sigma = np.repeat([machine[0].get("force_noise_n", 0.0), machine[0].get("moment_noise_n_m", 0.0)], 3)
         noise = float(np.linalg.norm(sigma * mode.shape) / (mode.shape @ mode.shape))
-    plays = []
-    for seed in range(1, PLAYS + 1) if _noisy(test) else (1,):
-        records = records_of(line(test, mode, speed, compensator, twist, seed=seed), FIELDS_OF_A_RUN)
+    plays, moving = [], moves(test)
+    for seed in range(1, PLAYS + 1) if _noisy(test) and not ideal else (1,):
+        records = records_of(line(test, mode, speed, compensator, twist, ideal=ideal, seed=seed), FIELDS_OF_A_RUN)
         found = read(records, mode.shape, noise)
-        if machine is not None and not found.refused:
+        if moving:
+            # joints and modes swing on after the contact: as of a run, beside it; below 0: the ports go on the way that they came
+            beside = read_run(records, mode.shape, test.context["period_s"], going_on=True)
+            found = replace(found, restitution=beside.restitution, refused=beside.refused)
+        elif machine is not None and not found.refused:
             # with the test's own twist the units turn after the contact, and T's axes with them: as of a run, beside the contact
             beside = read_run(records, mode.shape, test.context["period_s"])
             found = found if beside.refused else replace(found, restitution=beside.restitution)
@@ -216,10 +222,33 @@ def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
     return assembly.finish(config, context, [port])
 
 
+def moves(test: Assembly) -> bool:
+    """Whether a craft of the test moves or bends between its docking port and the rest of it, and is flown so."""
+    part = registry.part("dynamics", test.config.part("dynamics")[0])
+    return getattr(part, "FREE_VEHICLES", False) and any(craft_view.bends(test.config.document[name]) for name in VEHICLES)
+
+
+def inner_modes(test: Assembly) -> tuple[np.ndarray, np.ndarray] | None:
+    """Modes of both crafts as the relative motion at and in T shows them: squares of their circular frequencies (n,) and mass-normalised
+    shapes (6, n); None for two rigid ones."""
+    if not moves(test):
+        return None
+    (a, active), (t, target) = (craft_view.docking_modes(test.config.document[name]) for name in VEHICLES)
+    return np.concatenate([a, t]), np.hstack([to_target_port(test.context["start"].X_TA) @ active, -target])
+
+
+def mobility(test: Assembly) -> np.ndarray:
+    """L^-1 (6, 6) at and in T: the relative acceleration by a wrench of the contact at its first instant, of the crafts as they fly."""
+    if (inner := inner_modes(test)) is not None:
+        found: np.ndarray = inner[1] @ inner[1].T
+        return found
+    return relative_inverse_inertia(test.context["vehicles"], test.context["start"].X_TA)
+
+
 def twist_of(test: Assembly, mode: Mode, speed: float) -> np.ndarray:
     """V_TA (6,) that moves the mode alone at `speed` along its screw: u . V = speed and no other mode."""
     X_TA = np.asarray(test.context["start"].X_TA, float)
-    along = relative_inverse_inertia(test.context["vehicles"], X_TA) @ mode.shape
+    along = mobility(test) @ mode.shape
     found: np.ndarray = at_active_port(X_TA) @ along / (mode.shape @ along) * speed
     return found
 
@@ -235,7 +264,8 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     X_wait = np.concatenate([X_TA[:3] + u * V_TA[:3], quat_multiply(quat_exponential(u * V_TA[3:]), X_TA[3:])])
     damping = 2.0 * mode.zeta * 2.0 * math.pi * mode.frequency_hz * mode.effective_mass
     contact = LinearContact(stiffness=mode.stiffness, damping=damping, screw=mode.shape, X_TA=X_TA, X_wait=X_wait)
-    vehicles = Vehicles(*(replace(v, thrust_n=0.0, modal=None) for v in (own["vehicles"].active, own["vehicles"].target)))
+    kept = {} if moves(test) else {"modal": None}
+    vehicles = Vehicles(*(replace(v, thrust_n=0.0, **kept) for v in (own["vehicles"].active, own["vehicles"].target)))
     start = Start(X_TA, V_TA)
     played = {"vehicles": vehicles, "mechanism": contact, "start": start, "orbit": None, "limits": STAND_LIMITS, "sensor_scale": None}
     return own | played | {"live": False}
@@ -259,6 +289,9 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
         document["wrench"] = {**document["wrench"], "filter_order": 0}
         compensator = registry.own("no compensation"), {}
     document["dynamics"] = {"part": registry.own("free bodies"), "range_max_m": 1000.0, "integrator": _integrator(test)}
+    if moves(test):
+        name, own = config.part("dynamics")
+        document["dynamics"] = {"part": name, **own, "range_max_m": 1000.0, **({"joint_changes": []} if "joint_changes" in own else {})}
     document["commands"] = {"part": registry.own("commands")}
     if config.part("control")[0] != registry.own("control"):
         document["control"] = {"part": registry.own("control")}  # its thrust is that of the vehicles: none
@@ -269,7 +302,7 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
     way = {key: value for key, value in check_part("guidance", name, own).items() if key in WAY}
     guidance = registry.own("approach and contact")
     way = check_part("guidance", guidance, {"close_before_s": settled, **way})
-    contact = 1.0 / (mode.frequency_hz * math.sqrt(1.0 - mode.zeta**2))  # twice as long as in orbit
+    contact = 1.0 / ((mode.slowest_hz or mode.frequency_hz) * math.sqrt(1.0 - mode.zeta**2))  # twice as long as in orbit
     way |= {"contact_max_s": way["close_before_s"] + contact + settled, "finish_at_region_end": False, "retreat_distance_m": 0.0}
     document["guidance"] = {"part": guidance, **way}
     document["test"] = {**config.test, "duration_max_s": 3600.0}
@@ -367,9 +400,9 @@ def read(records: np.ndarray, screw: np.ndarray, noise: float = 0.0) -> Played:
     return Played(-after / before, "", lead, peak)
 
 
-def read_run(records: np.ndarray, screw: np.ndarray, period_s: float) -> Played:
+def read_run(records: np.ndarray, screw: np.ndarray, period_s: float, going_on: bool = False) -> Played:
     """Restitution of the first contact of a run with noise, in the motion along `screw`, as it is reported of a run
-    (`hil_server.analysis.rebound`). records: with FIELDS_OF_A_RUN."""
+    (`hil_server.analysis.rebound`). records: with FIELDS_OF_A_RUN; going_on: also of one that does not turn the ports back, below 0."""
     flag = np.flatnonzero(np.diff(records["contact"] != 0, prepend=False, append=False))
     peak = float(np.abs(records["F_T"] @ screw).max(initial=0.0) / (screw @ screw))
     if trip := _trip(records):
@@ -377,6 +410,9 @@ def read_run(records: np.ndarray, screw: np.ndarray, period_s: float) -> Played:
     if not len(flag):
         return Played(math.nan, "no contact was felt", None, peak)
     found = rebound(records, int(flag[0]), int(flag[1]), period_s, None, screw)
+    if going_on and found.why == GOES_ON and found.before is not None and found.after is not None:
+        before, after = map(float, speed_along(records[[found.before, found.after]], screw))
+        return Played(-after / before, "", None, peak)
     return Played(math.nan if found.restitution is None else found.restitution, found.why, None, peak)
 
 
@@ -391,7 +427,7 @@ def _trip(records: np.ndarray) -> str:
 def mode_at(test: Assembly, frequency_hz: float, zeta: float, screw: Sequence[float] | np.ndarray = (1.0, 0, 0, 0, 0, 0)) -> Mode:
     """The mode that a contact along `screw` would have at this frequency with the test's vehicles."""
     u = np.asarray(screw, float)
-    mass = 1.0 / float(u @ relative_inverse_inertia(test.context["vehicles"], test.context["start"].X_TA) @ u)
+    mass = 1.0 / float(u @ mobility(test) @ u)
     return Mode(frequency_hz, zeta, mass, mass * (2.0 * math.pi * frequency_hz) ** 2, u)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.config import files, modal_data
+from hil_server.config import SHIPPED, crafts, files, modal_data
 from hil_server.config.modal_data import ModalData, check_whole, csv_text, mass_matrix_at, rigid_of
 from hil_server.errors import ConfigurationError
 from hil_server.pages.figures import COLOURS
@@ -126,6 +126,21 @@ def view(craft: Craft, dropped: list[str] | None = None, modal: PortModes | None
         return _view(craft, rest, tuple(dropped or ()), modal)
     except ValueError as error:
         raise ConfigurationError(f"{craft.name}: {error}") from None
+
+
+def bends(table: Mapping[str, Any]) -> bool:
+    """Whether the docking port of a vehicle's table moves against the rest of it: by joints, bending bodies, or modes at the port."""
+    return bool(table.get("modal")) or crafts.craft(table).moves
+
+
+def docking_modes(table: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Modes of a vehicle's table as its docking port shows them: squares of the circular frequencies (n,), 1/s2, rigid-body modes first,
+    and mass-normalised shapes (6, n), port axes."""
+    modal = None
+    if table.get("modal"):
+        modal = PortModes(*modal_data.modes_at_port(table["modal"], SHIPPED / "vehicles", rigid_of(table)))
+    seen = view(crafts.craft(table), None, modal)
+    return (2.0 * np.pi * seen.frequency_hz) ** 2, seen.port(DOCKING).shapes.T
 
 
 def _view(craft: Craft, rest: AtRest, dropped: tuple[str, ...], modal: PortModes | None) -> CraftView:

@@ -19,7 +19,16 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
-from hil_server.analysis.contact_line import Played, Touch, play, play_mechanism, restitution_curve
+from hil_server.analysis.contact_line import (
+    Played,
+    Touch,
+    inner_modes,
+    mobility,
+    moves,
+    play,
+    play_mechanism,
+    restitution_curve,
+)
 from hil_server.analysis.margins import Margin
 from hil_server.analysis.stability import (
     BAND,
@@ -37,7 +46,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
 from rt_kernels.algebra.arrays import pose_multiply, quat_exponential, quat_to_matrix
-from rt_kernels.compensation.effective_mass import relative_inverse_inertia, skew
+from rt_kernels.compensation.effective_mass import to_target_port
 from rt_kernels.context import Vehicles
 
 DEPTHS_M = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -228,9 +237,7 @@ def series_compliance(vehicles: Vehicles, X_TA: np.ndarray) -> np.ndarray:
     if vehicles.target.port_compliance is not None:
         total += np.asarray(vehicles.target.port_compliance, float)
     if vehicles.active.port_compliance is not None:
-        R = quat_to_matrix(X_TA[3:])
-        # v at T's origin = v at A's origin - w x p = R v_A + p x R w_A
-        to_T = np.block([[R, skew(X_TA[:3]) @ R], [np.zeros((3, 3)), R]])
+        to_T = to_target_port(X_TA)
         total += to_T @ np.asarray(vehicles.active.port_compliance, float) @ to_T.T
     return total
 
@@ -256,7 +263,7 @@ def predict(config: TestConfig, test: Assembly | None = None, done: Done = nobod
     K, B = contact_matrices(test.context["mechanism"], start.X_TA, test.context["period_s"])
     vehicles = test.context["vehicles"]
     series = series_compliance(vehicles, start.X_TA)
-    modes = contact_modes(relative_inverse_inertia(vehicles, start.X_TA), K, B, series) if np.any(K) else []
+    modes = contact_modes(mobility(test), K, B, series, inner=inner_modes(test)) if np.any(K) else []
     modes = [mode for mode in modes if mode.frequency_hz**2 >= PRELOAD * modes[-1].frequency_hz ** 2]
     speed = max(1e-3, float(np.linalg.norm(start.V_TA[:3])))
     # a shape has no sign of its own: the side from which it is met
@@ -298,6 +305,11 @@ def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:
     phase, delay = phase_budget(mode.frequency_hz)
     critical = critical_delay(mode.effective_mass, mode.stiffness, 2 * zeta * 2 * math.pi * mode.frequency_hz * mode.effective_mass)
     played = _played(test, mode, speed, own_twist(test, mode)) if judged else Played(math.nan, "", None, 0.0)
+    if judged and moves(test):
+        # what joints and modes keep has no closed form
+        orbit = _played(test, mode, speed, own_twist(test, mode), ideal=True)
+        ideal = orbit.restitution
+        played = replace(played, refused=f"without a stand: {orbit.refused}") if orbit.refused else played
     if not judged or zeta <= 1e-4:
         latched = 0.0
     else:
@@ -333,10 +345,10 @@ def _first_contact(test: Assembly, slowest: Mode) -> Touch:
         return Touch()
 
 
-def _played(test: Assembly, mode: Mode, speed: float, twist: np.ndarray | None) -> Played:
+def _played(test: Assembly, mode: Mode, speed: float, twist: np.ndarray | None, ideal: bool = False) -> Played:
     """A line that cannot be built for the mode is a refusal with its reason, as one that cannot play it to the end."""
     try:
-        return play(test, mode, speed, None, twist)
+        return play(test, mode, speed, None, twist, ideal)
     except ConfigurationError as error:
         return Played(math.nan, str(error), None, 0.0)
 

@@ -9,11 +9,12 @@ form: the verdict is the contact played through the line (`hil_server.analysis.c
 import cmath
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 BAND = (0.98, 1.02)
+PRESSED = 0.001  # of a mode's energy: with less in the contact it does not press there
 
 
 # ------------------------------------------------------------------------------------------------------------- pure delay
@@ -133,21 +134,26 @@ def latched_limit(loop: Loop, zeta: float, highest_hz: float = 100.0) -> float:
 
 @dataclass(frozen=True)
 class Mode:
-    """One mode of the contact. frequency_hz; effective_mass: 1/(u L^-1 u), kg; shape: screw (force n, moment) at and in T."""
+    """One mode of the contact. frequency_hz; effective_mass: 1/(u L^-1 u), kg; shape: screw (force n, moment) at and in T. slowest_hz: with
+    crafts that move or bend the lowest frequency at which they press on the contact, 0: the mode's own."""
 
     frequency_hz: float
     zeta: float
     effective_mass: float
     stiffness: float
     shape: np.ndarray
+    slowest_hz: float = 0.0
 
 
 def contact_modes(inverse_inertia: np.ndarray, stiffness: np.ndarray, damping: np.ndarray | None = None,
-                  series: np.ndarray | None = None, least_hz: float = 0.1) -> list[Mode]:  # fmt: skip
+                  series: np.ndarray | None = None, least_hz: float = 0.1,
+                  inner: tuple[np.ndarray, np.ndarray] | None = None) -> list[Mode]:  # fmt: skip
     """Modes of det(K - w^2 L) = 0: eigenvalues of L^-1 K. inverse_inertia, stiffness, damping: (6, 6) at and in T.
 
     series: compliance C (6, 6) in series with the contact (arm, load cell, base), at and in T: of a motion d the contact takes
-    d1 = S d, S = (1 + C K)^-1, because d = d1 + C K d1; so K <- K S, and the damping, which sees d1' alone, B <- S^T B S."""
+    d1 = S d, S = (1 + C K)^-1, because d = d1 + C K d1; so K <- K S, and the damping, which sees d1' alone, B <- S^T B S.
+    inner: modes of crafts that move or bend, squares of their circular frequencies (n,) and shapes (6, n) of the relative motion, with
+    L^-1 the sum of their squares: what the ports answer at first."""
     K = np.asarray(stiffness, float)
     if series is not None:
         S = np.linalg.inv(np.eye(6) + np.asarray(series, float) @ K)
@@ -157,6 +163,9 @@ def contact_modes(inverse_inertia: np.ndarray, stiffness: np.ndarray, damping: n
     A = np.linalg.cholesky(np.asarray(inverse_inertia, float))
     squares, vectors = np.linalg.eigh(A.T @ K @ A)
     found = []
+    if inner is not None:
+        count = int(np.sum(squares >= (2 * math.pi * least_hz) ** 2))
+        return _coupled(K, damping, *inner, count, least_hz)
     for w2, z in zip(squares, vectors.T, strict=True):
         w = math.sqrt(max(w2, 0.0))
         if w < 2 * math.pi * least_hz:
@@ -169,6 +178,30 @@ def contact_modes(inverse_inertia: np.ndarray, stiffness: np.ndarray, damping: n
         mass = 1.0 / float(screw @ inverse_inertia @ screw)
         found.append(Mode(w / (2 * math.pi), b / (2 * w), mass, mass * w2, screw))
     return sorted(found, key=lambda mode: mode.frequency_hz)
+
+
+def _coupled(K: np.ndarray, B: np.ndarray | None, squares: np.ndarray, shapes: np.ndarray, count: int, least_hz: float) -> list[Mode]:
+    """Modes of the contact with crafts that move or bend: of all modes of both crafts on the contact the `count` of which it holds most of
+    the energy. z'' + (W^2 + S^T K S) z = 0, d = S z; energy's share s = d^T K d / w^2. The Mode is a mass m on the contact's own stiffness
+    k along its screw, k = |F| / (u . d), F = K d, with m = k / w^2: what seems to move."""
+    all_squares, vectors = np.linalg.eigh(shapes.T @ K @ shapes + np.diag(squares))
+    found = []
+    for w2, z in zip(all_squares, vectors.T, strict=True):
+        w = math.sqrt(max(w2, 0.0))
+        if w < 2 * math.pi * least_hz:
+            continue
+        motion = shapes @ z
+        force = K @ motion
+        taken = float(motion @ force)
+        scale = np.linalg.norm(force[:3]) if np.linalg.norm(force[:3]) > 1e-12 else np.linalg.norm(force)
+        if not taken > PRESSED * w2:
+            continue
+        stiffness = float(scale) ** 2 / taken
+        b = float(motion @ B @ motion) if B is not None else 0.0
+        found.append((taken / w2, Mode(w / (2 * math.pi), b / (2 * w) * w2 / taken, stiffness / w2, stiffness, force / scale)))
+    slowest = min((mode.frequency_hz for _, mode in found), default=0.0)
+    found.sort(key=lambda one: -one[0])
+    return sorted((replace(mode, slowest_hz=slowest) for _, mode in found[:count]), key=lambda mode: mode.frequency_hz)
 
 
 def stiffness_along(stiffness_n_per_m: float, point: Sequence[float], normal: Sequence[float]) -> np.ndarray:

@@ -52,3 +52,9 @@ def at_active_port(X_TA: Any) -> np.ndarray:
     S = np.eye(6)
     S[:3, 3:] = -skew(np.asarray(X_TA, float)[:3])
     return S
+
+
+def to_target_port(X_TA: Any) -> np.ndarray:
+    """(6, 6): twist at and in A to the same motion at and in T. v at T's origin = v at A's origin - w x p = R v_A + p x R w_A."""
+    R = rotation(np.asarray(X_TA, float)[3:])
+    return np.block([[R, skew(np.asarray(X_TA, float)[:3]) @ R], [np.zeros((3, 3)), R]])

@@ -24,8 +24,9 @@ Modes of a joint of one degree of freedom, changed during a run by `joint_change
 Accelerations of given and locked joints are known to the recursion, which returns the forces that they need (mixed forward and inverse
 dynamics). A given joint that would need more than its drive's effort gets the effort for the tick, and a path from where it is then.
 
-Beyond a stop a spring and a damper push back. No path leads there: targets and references end at the stop. What stands beyond one when it is
-released, or when a branch moves the stop, has an unloaded spring, which follows the joint back: a stop gives no energy that it has not taken.
+Beyond a stop a spring and a damper push back. No path leads there: targets and references end at the stop. What stands beyond one when it
+is released, or when a branch moves the stop, has an unloaded spring, which follows the joint back: a stop gives no energy that it has not
+taken.
 The work of all joints but the wheels', h tau (v + v+) / 2 a tick, is `joint_energy`, with the limit `joint_energy_max_j`.
 
 A reaction wheel is a continuous joint with the torque `wheel_torque`.
@@ -39,8 +40,10 @@ the velocities they have. An impulse, of a latch or of a lock, is the mean of it
 
 Control: every thruster pushes where it is, `wheel_torque` turns the wheels, and what is left of the control wrench (which is the resultant
 of all of them for a rigid craft) acts at and in C on the body that carries the control (`Craft.control_body`, else the root). A root that
-bends is a floating frame: a wrench on it would act on all of its mass at once, and bend nothing. With an orbit every body feels the difference of gravity to the origin of N
-and its gradient, coupled with the deformation: half a kick of momentum before and half after the step, joints and modes with the first.
+bends is a floating frame: a wrench on it would act on all of its mass at once, and bend nothing.
+
+With an orbit every body feels the difference of gravity to the origin of N and its gradient, coupled with the deformation: half a kick of
+momentum before and half after the step, joints and modes with the first.
 
 Frames: N inertial, or without rotation on a reference orbit; C, V centres of mass of the active and the target craft, axes of their roots;
 A and T their ports. Units SI; wrenches force first, twists linear first.
@@ -59,8 +62,8 @@ import numpy as np
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.codes cimport (COMMAND_JOINT, DYNAMICS_STATUS_JOINT_ENERGY, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED, MOTION_CLOSE_LOOP,
-                               MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
+from rt_kernels.codes cimport (COMMAND_JOINT, DYNAMICS_STATUS_JOINT_ENERGY, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED,
+                               MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
 from rt_kernels.dynamics.orbit cimport (Orbit, Reference, drift_reference, fill_orbit, gradient, gradient_moment, kick_reference,
                                         start_reference, tide)
 from rt_kernels.dynamics.two_bodies cimport accumulate, take_motion, verdict
@@ -1193,8 +1196,8 @@ cdef class TwoCrafts(StagePart):
     is rigid. Raises ValueError for a craft that is no free-flyer, counts above the limits, unknown names, and a mass that disagrees.
 
     .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
-    .interfaces: names in the order of the channels, "active arm_1"; .joint_targets: of each joint, least and largest target with its unit by
-    the code of the mode, None where the mode has none; .notes: the names in words, for the log."""
+    .interfaces: names in the order of the channels, "active arm_1"; .joint_targets: of each joint, least and largest target with its unit
+    by the code of the mode, None where the mode has none; .notes: the names in words, for the log."""
 
     PARAMETERS = (
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
@@ -1202,8 +1205,8 @@ cdef class TwoCrafts(StagePart):
         Parameter("joint_changes", "tables", "-", "changes of the modes of joints: craft, joint, mode, event, after_s, target, time_s", []),
         Parameter("modal_start", "tables", "-", "deformation when the loop closes: craft, body, coordinates, rates", []),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
-        Parameter("joint_energy_max_j", "float", "J", "most that the joints of a craft, wheels left out, may give its bodies in a run", 1000.0,
-                  low=1e-3, high=1e9),
+        Parameter("joint_energy_max_j", "float", "J", "most that the joints of a craft, wheels left out, may give its bodies in a run",
+                  1000.0, low=1e-3, high=1e9),
     )
     AUX = AUX
     COMMANDS = (Command("joint", ("contact", "latched"), (0, 1), names_of="joints", targets_of="joint_targets"),)
@@ -1413,8 +1416,8 @@ cdef class TwoCrafts(StagePart):
             p.n_changes += 1
 
     def keep_rates(self, bytes snapshot):
-        """The state of a part with other masses: poses and rates stay to the bit, momenta become those of these craft, to which the rates of
-        the next step belong to rounding. Raises ValueError."""
+        """The state of a part with other masses: poses and rates stay to the bit, momenta become those of these craft, to which the rates
+        of the next step belong to rounding. Raises ValueError."""
         cdef JointState *j
         cdef double beyond
         cdef int i, k

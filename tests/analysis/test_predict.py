@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hil_server.analysis.contact_line import mode_at, play, restitution_curve
+from hil_server.analysis.contact_line import mobility, mode_at, play, restitution_curve
 from hil_server.analysis.predict import contact_matrices, predict, series_compliance
 from hil_server.analysis.stability import (
     Loop,
@@ -23,8 +23,9 @@ from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import own_delay
-from rt_kernels.compensation.effective_mass import relative_inverse_inertia
+from rt_kernels.compensation.effective_mass import relative_inverse_inertia, rotation, skew
 from rt_kernels.context import Vehicle, Vehicles
+from rt_kernels.multibody.flexible import FlexibleTree
 
 ELASTIC = "stand_configs/programmes/elastic_contact.toml"
 
@@ -151,6 +152,48 @@ def test_modes_of_a_spring_and_its_series_compliance():
     # an arm as stiff as the contact along it: half the stiffness
     softer = contact_modes(L, K, series=np.outer(u, u) / (u @ u) ** 2 / 1e5)[0]
     assert softer.frequency_hz == pytest.approx(mode.frequency_hz / math.sqrt(2), rel=1e-6)
+
+
+def test_modes_with_crafts_that_bend_are_those_of_masses_on_springs():
+    """Rigid modes alone: as the whole masses. A mass m on a spring k against M, met on a spring K: the two frequencies of the textbook, of
+    which the contact's own is taken; what seems to move is K over its square."""
+    K = stiffness_along(1e5, [0, 0.2, 0.1], [1, 0.2, 0]) + stiffness_along(3e4, [0, -0.2, 0.1], [1, 0, 0.1])
+    L = np.diag([1 / 300] * 3 + [1 / 75] * 3)
+    B = 1e-3 * K
+    for whole, same in zip(contact_modes(L, K, B), contact_modes(L, K, B, inner=(np.zeros(6), np.linalg.cholesky(L))), strict=True):
+        for name in ("frequency_hz", "zeta", "effective_mass", "stiffness"):
+            assert getattr(same, name) == pytest.approx(getattr(whole, name), rel=1e-9), name
+        np.testing.assert_allclose(np.abs(same.shape), np.abs(whole.shape), atol=1e-9)
+    m, M, k, stiff = 20.0, 600.0, 4e4, 5e5
+    squares, z = np.linalg.eigh(np.array([[k / m, -k / math.sqrt(m * M)], [-k / math.sqrt(m * M), k / M]]))
+    shapes = np.zeros((6, 2))
+    shapes[0] = z[0] / math.sqrt(m)
+    closed = np.sort(np.linalg.eigvals(np.array([[(k + stiff) / m, -k / m], [-k / M, k / M]])))
+    (mode,) = contact_modes(shapes @ shapes.T + 1e-12 * np.eye(6), np.diag([stiff, 0, 0, 0, 0, 0]), inner=(np.abs(squares), shapes))
+    assert mode.frequency_hz == pytest.approx(math.sqrt(closed[1]) / 2 / math.pi, rel=1e-6)
+    assert mode.slowest_hz == pytest.approx(math.sqrt(closed[0]) / 2 / math.pi, rel=1e-6)
+    assert mode.stiffness == pytest.approx(stiff, rel=1e-9) and mode.effective_mass == pytest.approx(stiff / closed[1], rel=1e-6)
+
+
+def test_mobility_of_a_craft_with_joints_is_that_of_its_tree():
+    """Both ports of a light unit on two sprung hinges and a rigid target: J M^-1 J^T of the tree where the joints are free, that of the
+    whole mass where they are locked."""
+    probe = ["test.active_vehicle=manipulators/transport_ship_probe.toml", "test.stand=stands/ideal_stand.toml"]
+    test = assembly.simulation(load_test(None, probe))
+    X_TA, vehicles = test.context["start"].X_TA, test.context["vehicles"]
+    craft, port = vehicles.active.craft, vehicles.active.craft.port("docking")
+    tree = FlexibleTree(craft.links)
+    q = tree.neutral()
+    J = tree.jacobian(q, port.body, port.position)
+    R = rotation(X_TA[3:]) @ port.rotation.T @ tree.pose(q, port.body)[0].T  # axes of the root to T
+    to_T = np.block([[R, skew(X_TA[:3]) @ R], [np.zeros((3, 3)), R]])  # of the point at the port, root axes
+    own = to_T @ J @ np.linalg.solve(tree.mass_matrix(q), J.T) @ to_T.T
+    massless = replace(vehicles.active, mass_kg=1e15, inertia_kg_m2=1e15 * np.eye(3))
+    expected = own + relative_inverse_inertia(replace(vehicles, active=massless), X_TA)
+    np.testing.assert_allclose(mobility(test), expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+    assert mobility(test)[1, 1] > 5.0 * relative_inverse_inertia(vehicles, X_TA)[1, 1]
+    held = assembly.simulation(load_test(None, [*probe, "active_vehicle.joint.pitch.mode=locked", "active_vehicle.joint.yaw.mode=locked"]))
+    np.testing.assert_allclose(mobility(held), relative_inverse_inertia(vehicles, X_TA), rtol=1e-9, atol=1e-15)
 
 
 def test_compliance_of_an_arm_is_in_series_with_the_contact():

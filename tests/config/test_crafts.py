@@ -207,6 +207,7 @@ def test_a_craft_whose_root_bends_names_what_its_control_acts_on(programme):
     assert crafts.craft(named.active_vehicle).control_body == "reactor"
     del named.document["active_vehicle"]["control_body"]
     assert test_from_toml(named.as_toml()).active_vehicle["name"] == "dumbbell spacecraft"
-    for body, words in (("truss", "'truss' bends, limit a rigid body: main_body, reactor"), ("main", "no body 'main', did you mean 'main_body'")):
+    for body, words in (("truss", "'truss' bends, limit a rigid body: main_body, reactor"),
+                        ("main", "no body 'main', did you mean 'main_body'")):  # fmt: skip
         (found,) = faults(bare, [f"active_vehicle.control_body={body}"])
         assert f"control_body: {words}" in found

@@ -276,7 +276,8 @@ def test_given_motion_ends_at_the_stop_and_its_release_gives_no_energy():
     part = make(pair(stopped(0.5)))
     given, free = np.zeros(8), np.zeros(8)
     given[:5], free[:3] = [0, 0, MODE["given"], 2.0, 0.5], [0, 0, MODE["free"]]
-    fields = {"command_code": lambda k: CODES["command"]["joint"] if k in (10, 700) else 0, "command_arg": lambda k: given if k < 600 else free}
+    fields = {"command_code": lambda k: CODES["command"]["joint"] if k in (10, 700) else 0,
+              "command_arg": lambda k: given if k < 600 else free}  # fmt: skip
     records, aux = fly(part, 1500, np.zeros(6), **fields)
     x = aux[:, AUX["joint_position"]][:, 0]
     assert x[690] == pytest.approx(0.5, abs=1e-12) and x.max() <= 0.5 + 1e-12
@@ -446,6 +447,26 @@ def test_snapshot_and_block_run_to_the_same_bits():
         make(pair(arm())).load(block)
     with pytest.raises(ValueError, match="mode"):
         make(pair(arm(mode="locked"), flexible())).load(make(pair(arm(), flexible())).dump())
+
+
+def test_a_branch_with_other_masses_keeps_poses_and_rates_to_the_bit():
+    """Of root, joints and modes; the momenta are those of the new craft, and the rates that the next step takes from them are the same to
+    rounding: momentum is what a step keeps exactly, and a rate times a mass, divided by it, is that rate to its last bit or the one beside."""
+    part = make(pair(arm(), flexible()))
+    records, _ = fly(part, 150, F_T_corrected=pulse)
+    heavy = replace(arm(), links=(replace(arm().links[0], body=ModalBody.rigid(9000.0, (0.3, -0.1, 0.2), ROOT.inertia)), *arm().links[1:]))
+    other = make(pair(heavy, flexible(modes=4)))
+    other.keep_rates(part.snapshot())
+    for k in range(2):
+        for now, then in zip(other.coordinates(k), part.coordinates(k), strict=True):
+            assert now.tobytes() == then.tobytes()
+    sample, same = records[-1:].copy(), records[-1:].copy()
+    sample["motion"] = same["motion"] = MOTION["freeze"]  # the state as it is, without a step
+    other.step(sample), part.step(same)
+    for name in ("V_NC", "V_NV"):
+        size = np.abs(same[name]).max()
+        assert np.abs(sample[name][:, 3:] - same[name][:, 3:]).max() <= 4 * np.finfo(float).eps * size
+    assert abs(sample["momentum"][0, 0] / same["momentum"][0, 0] - 1.0) > 0.05
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,9 @@ def test_a_craft_of_another_mass_goes_on_with_the_speed_that_it_had(winged, tmp_
     new, _ = goes_on(winged, "contact-0.2s", tmp_path / "heavy", key)
     now, then = new.records[0], winged.records[winged.records["tick"] == new.records["tick"][0]][0]
     assert new.header.branch["changed"] == ["dynamics"] and then["V_TA"][0] > 0.05
-    assert now["V_TA"] == pytest.approx(then["V_TA"], abs=1e-9) and now["X_TA"] == pytest.approx(then["X_TA"], abs=1e-9)
+    # the closing speed to the last bit or the one beside, after one step with other masses: rates come from momenta
+    assert np.abs(now["V_TA"] - then["V_TA"]).max() <= np.finfo(float).eps * np.abs(then["V_TA"]).max()
+    assert now["X_TA"] == pytest.approx(then["X_TA"], abs=1e-15)
     assert abs(now["momentum"][0] / then["momentum"][0] - 1.0) > 0.05
     assert replay.replay(new.path, verify=True)["equal"]
 

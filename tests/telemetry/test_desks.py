@@ -127,7 +127,8 @@ def test_a_joint_that_no_craft_has_is_refused_and_a_name_is_understood():
 
 def test_a_joint_is_not_commanded_past_its_stop_or_beyond_its_effort(tmp_path):
     craft = tmp_path / "probe.toml"
-    craft.write_text((SHIPPED / "manipulators/transport_ship_probe.toml").read_text() + "lower_deg = -60.0\nupper_deg = 60.0\neffort_n_m = 30.0\n")
+    stops = "lower_deg = -60.0\nupper_deg = 60.0\neffort_n_m = 30.0\n"  # of the last joint, yaw
+    craft.write_text((SHIPPED / "manipulators/transport_ship_probe.toml").read_text() + stops)
     run = simulated(None, f'test.active_vehicle="{craft}"')
     mode = CODES["joint_mode"]
     assert why_not(run, "joint", (0.0, 1.0, float(mode["given"]), 1.0, 3.0)) == ""
