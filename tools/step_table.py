@@ -92,8 +92,8 @@ def main() -> int:
             force, moment = (found[key] / finest[key] - 1.0 if finest[key] > 0.0 else 0.0 for key in ("force_n", "moment_n_m"))
             fine = abs(force) <= WITHIN
             good = good and fine
-            print(f"{head}  substeps {substeps:>2}  force {found['force_n']:9.1f} N {100 * force:+6.2f} %  "
-                  f"moment {found['moment_n_m']:9.1f} N.m {100 * moment:+6.1f} %  {'' if fine else 'BEYOND 2 %'}".rstrip(), flush=True)  # fmt: skip
+            loads = f"force {found['force_n']:9.1f} N {100 * force:+6.2f} %  moment {found['moment_n_m']:9.1f} N.m {100 * moment:+6.1f} %"
+            print(f"{head}  substeps {substeps:>2}  {loads}{'' if fine else '  BEYOND 2 %'}", flush=True)
     print("all as they should be" if good else "NOT all as they should be")
     return 0 if good else 1
 

@@ -66,9 +66,9 @@ class Comparison:
     first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. absorbed_j: of each run by
     itself, energy of relative motion at its first contact (its start, where it has none) less that at the end of its own closed loop.
     moments: largest force and moment of both runs by moment of the docking, (moment, force_a, force_b, moment_a, moment_b), None where a
-    run did not come to it. thinned: what a thinned log does not hold, in words. channels: forces first. signals: (name, first time on in a, in b), from the moment
-    of alignment, of every sensor of the docking unit that switched in either. variant: keys in which they are different variants
-    (`hil_server.analysis.loads`), empty when they are the same or a log does not say.
+    run did not come to it. thinned: what a thinned log does not hold, in words. channels: forces first. signals: (name, first time on in
+    a, in b), from the moment of alignment, of every sensor of the docking unit that switched in either. variant: keys in which they are
+    different variants (`hil_server.analysis.loads`), empty when they are the same or a log does not say.
     """
 
     a: str

@@ -70,8 +70,8 @@ PARAMETERS = (
     _p("slip_speed_m_s", "float", "m/s", "speed of the regularised friction", 1e-3, 1e-6, 1.0),
     _p("damping_ramp_m", "float", "m", "penetration over which the contact damping comes in", 2e-5, 0.0, 0.01),
     _p("contact_mass_kg", "float", "kg", "smallest effective mass at a contact: what sub-steps the friction needs", 4.0, 0.01, 1e5),
-    _p("friction_damping_max_n_s_per_m", "float", "N.s/m", "greatest friction force per slip speed: below its share of the limit friction is "
-       "viscous; not given: half of contact_mass_kg over a sub-step of a tick of 0.5 ms", None, 1.0, 1e9),
+    _p("friction_damping_max_n_s_per_m", "float", "N.s/m", "greatest friction force per slip speed: below its share of the limit friction "
+       "is viscous; not given: half of contact_mass_kg over a sub-step of a tick of 0.5 ms", None, 1.0, 1e9),
     _p("penetration_max_m", "float", "m", "valid penetration: beyond it the model is out of its range", 2e-3, 1e-6, 0.1),
     # inertia
     _p("body_mass_kg", "float", "kg", "swinging body with the axial damper", 45.0, 0.1, 1e4),

@@ -25,8 +25,8 @@ RING_PARAMETERS = (
     _f("contact_ramp_m", "m", "penetration over which the contact damper comes in", 0.0, 0.01, default=2e-4),
     _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
     _f("slip_speed_m_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=1e-3),
-    _f("friction_damping_max_n_s_per_m", "N.s/m", "greatest friction force per slip speed: below its share of the limit friction is viscous; "
-       "not given: half of ring_mass_kg over a sub-step of a tick of 1 ms", 1.0, 1e9, default=None),
+    _f("friction_damping_max_n_s_per_m", "N.s/m", "greatest friction force per slip speed: below its share of the limit friction is "
+       "viscous; not given: half of ring_mass_kg over a sub-step of a tick of 1 ms", 1.0, 1e9, default=None),
     _f("depth_limit_m", "m", "greatest penetration; beyond it the model is out of its range", 1e-4, 0.1, default=0.03),
     _f("together_gap_m", "m", "the docking planes are together when their gap is at most this all round", 0.0, 0.1, default=0.010),
     _f("latch_mass_kg", "kg", "latch mass reduced to its travel", 1e-3, 10.0),

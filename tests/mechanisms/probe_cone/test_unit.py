@@ -35,7 +35,8 @@ def test_friction_below_its_limit_is_the_units_own():
         assert np.array_equal(slid(substeps, limit), slid(substeps, None)), substeps
     assert not np.array_equal(slid(4, 8000.0), slid(4, None))
     keys = configuration("probe_cone_existing")
-    assert ProbeCone.longest_substep_s(keys) == 2.5e-4 and ProbeCone.longest_substep_s(keys | {"friction_damping_max_n_s_per_m": None}) is None
+    assert ProbeCone.longest_substep_s(keys) == 2.5e-4
+    assert ProbeCone.longest_substep_s(keys | {"friction_damping_max_n_s_per_m": None}) is None
 
 
 @pytest.mark.parametrize(("key", "value", "words"), [
