@@ -16,7 +16,6 @@ from hil_server.analysis.crafts import is_names
 from hil_server.analysis.foreseen import Foreseen
 from hil_server.analysis.guarded import drawn, guarded
 from hil_server.analysis.opening import opening
-from hil_server.analysis.rebound import not_measured
 from hil_server.analysis.summary import summarise
 from hil_server.analysis.verdict import Verdict, bars, margin_bars, next_looks, stand_margins, verdict
 from hil_server.config import TestConfig
@@ -307,7 +306,7 @@ def _contacts(s: Mapping[str, Any]) -> str:
         later = _columns(CONTACT_COLUMNS, contacts[FIRST_CONTACTS:MOST_CONTACTS]) + rest
         numbers = f"{FIRST_CONTACTS + 1} to {min(len(contacts), MOST_CONTACTS)}"
         table = f"<p>{said}</p>{table}<details><summary>contacts {numbers}</summary>{later}</details>"
-    why = "".join(f"<li>{text(line)}</li>" for line in not_measured(contacts))
+    why = "".join(f"<li>{text(line)}</li>" for line in s["contacts_without_e"])
     return (f"<ul>{why}</ul>" if why else "") + table + note
 
 

@@ -13,7 +13,7 @@ from hil_server.analysis.arm_margin import arm_margin
 from hil_server.analysis.crafts import crafts_of
 from hil_server.analysis.interventions import Marks, done_to_the_run
 from hil_server.analysis.peaks import worth
-from hil_server.analysis.rebound import Rebound, rebound, screw_of
+from hil_server.analysis.rebound import Rebound, not_measured, rebound, screw_of
 from hil_server.analysis.record_time import left_out, thinning
 from hil_server.analysis.unit_ledger import as_json, unit_ledger
 from hil_server.errors import HilError, VerdictError, attempt
@@ -245,10 +245,10 @@ def summarise(log: Log) -> dict[str, Any]:
     peak_wrench_time_s (of the closed loop; None where it was never closed), stroke_margin_min_m, following_error_max_m, clipped_ticks
     (length, rate, acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is
     no fault), cause (text, tick, time_s; None without a fault), trip_tick, recoveries (`hil_server.telemetry.recoveries`), recovered,
-    contacts, crafts (peaks of joints, sensors, interfaces by name; None where the dynamics part has none), arm
-    (`hil_server.analysis.arm_margin`; None without a manipulator), unit_ledger (`hil_server.analysis.unit_ledger`; None where the log has
-    no energies of the unit), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of
-    the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that is violated is exit code 1), synthetic,
+    contacts, contacts_without_e (a line for each reason), crafts (peaks of joints, sensors, interfaces by name; None where the dynamics
+    part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), unit_ledger (`hil_server.analysis.unit_ledger`; None
+    where the log has no energies of the unit), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s),
+    prediction, requirements (`hil_server.requirements.Result` as dicts; one that is violated is exit code 1), synthetic,
     limits (of `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them the test had stricter; None of an old
     log), done_to_the_run (`hil_server.analysis.interventions`), not_available (figures that could not be had: figure, reason). Each of
     peaks, contacts and requirements has `marks`: injected faults and missed periods in its window, in words.
@@ -307,6 +307,7 @@ def summarise(log: Log) -> dict[str, Any]:
         "limits": attempt("limits", lambda: _limits(log), None, missing),
         "not_available": missing,
     }
+    summary["contacts_without_e"] = not_measured(summary["contacts"])
     attempt("marks of the figures", lambda: _mark(log, summary), None, missing)
     if not summary["exit_code"] and requirements.violated(summary["requirements"]):
         summary["exit_code"] = VerdictError.exit_code

@@ -150,7 +150,6 @@ def _print_side_by_side(summary: dict[str, Any]) -> None:
 
 def print_summary(summary: dict[str, Any]) -> None:
     """End, capture, health of the loop, peaks, faults, requirements, files: a line each."""
-    from hil_server.analysis.rebound import not_measured
     from hil_server.requirements import counted
 
     captured = f"captured {summary['capture_time_s']:.3f} s" if summary["captured"] else "not captured"
@@ -192,7 +191,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         print(f"contact   at {contact['begin_s']:.3f} s: {said}")
     if len(measured) > MOST_REBOUNDS:
         print(f"          and {len(measured) - MOST_REBOUNDS} more with e, in the report")
-    for line in not_measured(summary["contacts"]):
+    for line in summary["contacts_without_e"]:
         print(f"contact   {line}")
     if summary["cause"]:
         print(f"cause     {summary['cause']['text']} (tick {summary['cause']['tick']}, {summary['cause']['time_s']:.3f} s)")
