@@ -1,13 +1,18 @@
 """Identification on the virtual stand: what it finds against what the stand was given."""
 
+import tomllib
+
 import numpy as np
 import pytest
 
 from hil_server.analysis.identify import fit_model, meets_spec, second_order, verdict_line, write_stand
+from hil_server.analysis.identify_stand import identify_stand_log
 from hil_server.config import load_test
-from hil_server.run.identification import run_on
+from hil_server.errors import ConfigurationError
+from hil_server.run.identification import feels_load, run_on
 
 STAND = "stand_configs/stands/docking_stand.toml"
+ELECTRIC = "stand_configs/stands/electric_stand.toml"
 NOISE = ("stand.virtual.leg_noise_m=1e-5",)
 
 
@@ -88,3 +93,18 @@ def test_the_verdict_is_of_the_figures_that_it_prints():
         line = verdict_line(meets_spec(db, deg), "the legs", db, deg)
         assert line.startswith(("inside" if inside else "OUTSIDE") + " 2.05 dB and 70.5 degrees at 10 Hz")
         assert f"reach {db:.2f} dB and {deg:.2f} degrees" in line
+
+
+def test_electric_cylinders_are_identified_as_drives(tmp_path):
+    """Ten times the noise of the stand: each figure of its file within four standard deviations. Its run is no evidence of a hydraulic
+    machine, and says why. (A whole run: the fit needs all of the excitation.)"""
+    assert not feels_load(ELECTRIC)
+    with open(ELECTRIC, "rb") as file:
+        known = tomllib.load(file)["drive_model"]
+    found, log = run_on(ELECTRIC, ("stand.virtual.leg_noise_m=2e-5", "stand.virtual.seed=2"), out=str(tmp_path))
+    assert found.lacking == [] and found.model["confidence"] > 0.95
+    for key, sigma in (("frequency_hz", "frequency_sigma_hz"), ("damping", "damping_sigma"), ("delay_s", "delay_sigma_s")):
+        assert abs(found.model[key] - known[key]) <= 4.0 * np.hypot(found.model[sigma], known[sigma]), key
+    assert found.model["gain"] == pytest.approx(known["gain"], abs=0.005)
+    with pytest.raises(ConfigurationError, match=r"no part in six directions \(guidance.six_rate_rms_m_s\), which a hydraulic stand needs"):
+        identify_stand_log(log)
