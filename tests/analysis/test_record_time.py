@@ -2,6 +2,7 @@
 imported logs, which agree or say why there is no figure."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -193,6 +194,19 @@ def test_the_verbs_end_well(logs, kind, tmp_path, capsys):
     assert main(["life", path, "--json", str(tmp_path / "life.json")]) == 0
     assert len(json.loads((tmp_path / "life.json").read_text())["channels"]) == 6
     capsys.readouterr()
+    assert main(["compare", str(logs["full"].path), path, "--out", str(tmp_path)]) == 0 and list(tmp_path.glob("full_and_*.html"))
+    assert ("thinned log, one tick in 20" in capsys.readouterr().out) == (kind == "thinned")
+    assert main(["replay", path, "--verify"]) == 0 and f"equal: {logs[kind].ticks} ticks, every field" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["full", *KINDS])
+@pytest.mark.parametrize(("verb", "why"), [
+    ("identify", "not an identification run: its guidance is"), ("legs", "not a run that moves each leg alone"),
+    ("rehearsal", "not a berthing run: its guidance is"), ("calibrate", "still poses with different attitudes, got 1|without motion and contact"),
+])  # fmt: skip
+def test_the_verbs_of_other_runs_say_why_not(logs, verb, why, kind, capsys):
+    assert main([verb, str(logs[kind].path)]) == 2
+    assert re.search(why, capsys.readouterr().err)
 
 
 # -------------------------------------------------------------------------------------------------------------- the score sheet
