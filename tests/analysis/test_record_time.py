@@ -202,7 +202,8 @@ def test_the_verbs_end_well(logs, kind, tmp_path, capsys):
 @pytest.mark.parametrize("kind", ["full", *KINDS])
 @pytest.mark.parametrize(("verb", "why"), [
     ("identify", "not an identification run: its guidance is"), ("legs", "not a run that moves each leg alone"),
-    ("rehearsal", "not a berthing run: its guidance is"), ("calibrate", "still poses with different attitudes, got 1|without motion and contact"),
+    ("rehearsal", "not a berthing run: its guidance is"),
+    ("calibrate", "still poses with different attitudes, got 1|without motion and contact"),
 ])  # fmt: skip
 def test_the_verbs_of_other_runs_say_why_not(logs, verb, why, kind, capsys):
     assert main([verb, str(logs[kind].path)]) == 2
