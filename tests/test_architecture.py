@@ -46,10 +46,11 @@ ROOMS = {
     "drivers": {
         "raw_frames": "",
         "identity": "",
+        "watchdog_output": "",
         "hand_controllers": "",
         "replayed": "",
-        "drives": "raw_frames identity",
-        "mechanism_signals": "raw_frames identity drives",
+        "drives": "raw_frames identity watchdog_output",
+        "mechanism_signals": "raw_frames identity watchdog_output drives",
         "wrench_sensors": "raw_frames identity",
         "simulated": "raw_frames wrench_sensors",
     },

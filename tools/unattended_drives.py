@@ -300,7 +300,7 @@ def main() -> int:
             ever = bool((states[:, 2] == ENABLED[options.profile]).any())
             limit_ns = PERIODS * row.period_ms * 1e6
             found = {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, at, limit_ns)}
-            good = (ever or not whole) and all_off and latest <= OFF_MS and all(found.values())
+            good = bool(ever or at) and all_off and latest <= OFF_MS and all(found.values())
             good = good and (edge is None or edge <= WATCHDOG_PERIODS * row.period_ms)
             bad += not good
             left_out += (not_judged := good and bool(found))
