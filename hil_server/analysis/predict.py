@@ -45,7 +45,7 @@ from hil_server.config.files import Done, nobody, whole
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
-from rt_kernels.algebra.arrays import pose_multiply, quat_exponential, quat_to_matrix
+from rt_kernels.algebra.arrays import pose_multiply, quat_exponential
 from rt_kernels.compensation.effective_mass import to_target_port
 from rt_kernels.context import Vehicles
 
