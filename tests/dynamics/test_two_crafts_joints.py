@@ -451,10 +451,11 @@ def test_snapshot_and_block_run_to_the_same_bits():
 
 def test_a_branch_with_other_masses_keeps_poses_and_rates_to_the_bit():
     """Of root, joints and modes; the momenta are those of the new craft, and the rates that the next step takes from them are the same to
-    rounding: momentum is what a step keeps exactly, and a rate times a mass, divided by it, is that rate to its last bit or the one beside."""
+    rounding: a rate times a mass, divided by it, is that rate or the number beside it."""
     part = make(pair(arm(), flexible()))
     records, _ = fly(part, 150, F_T_corrected=pulse)
-    heavy = replace(arm(), links=(replace(arm().links[0], body=ModalBody.rigid(9000.0, (0.3, -0.1, 0.2), ROOT.inertia)), *arm().links[1:]))
+    hull = ModalBody.rigid(9000.0, (0.3, -0.1, 0.2), (6000.0, 21000.0, 22000.0))
+    heavy = replace(arm(), links=(replace(arm().links[0], body=hull), *arm().links[1:]))
     other = make(pair(heavy, flexible(modes=4)))
     other.keep_rates(part.snapshot())
     for k in range(2):
