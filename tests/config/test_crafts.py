@@ -196,7 +196,7 @@ def test_former_spelling_in_a_vehicle_is_refused_with_the_new_one(programme):
 
 def test_a_craft_whose_root_bends_names_what_its_control_acts_on(programme):
     """A torque on the frame of a bending root would turn all of its mass at once; a log from before the key still replays."""
-    text = (SHIPPED / "vehicles/dumbbell_truss.toml").read_text()
+    text = (SHIPPED / "vehicles/dumbbell_truss.toml").read_text().replace("bays = 40", "bays = 4")
     config = load_test(programme(text))
     assert crafts.craft(config.active_vehicle).control_body == "main_body"
     bare = programme(text.replace('control_body = "main_body"\n', ""))
