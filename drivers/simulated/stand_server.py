@@ -467,8 +467,8 @@ class Stand:
         self._wire.serve_set_up(address, sensor, plant.sensor_scale, self.loop.gauge)
         names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
         wired = ("watchdog_axis", "watchdog_outputs") if drives["watchdog_axis"] >= 0 else ()
-        links = " ".join(names[: len(names) - (module is not None)])
-        on_can = {key: drives[key] for key in ("axis_link", "axis_node", *wired)} | {"links": links}
+        of_drives = " ".join(names[: len(names) - (module is not None)])
+        on_can = {key: drives[key] for key in ("axis_link", "axis_node", *wired)} | {"links": of_drives}
         terminal = drives["terminal_slave"]
         of_terminal = {"watchdog_slave": terminal, "watchdog_outputs": drives["watchdog_outputs"]} if terminal >= 0 else {}
         at = {"interface": drives["master_interface"], "slaves": drives["slaves"], **of_terminal} if on_ethercat else on_can
