@@ -173,7 +173,7 @@ class Node:
         if frame.identifier == NMT and len(frame.data) == 2 and frame.data[1] in (0, self.number):
             return self._network_command(frame.data[0])
         if frame.identifier == SDO_REQUEST + self.number and len(frame.data) == 8 and self.state != STOPPED:
-            return [self._service(frame.data)]
+            return [] if frame.data[0] >> 5 == 4 else [self._service(frame.data)]  # a client's abort has no answer
         if self.state == OPERATIONAL:
             for k in range(4):
                 if frame.identifier == self[0x1400 + k, 1]:
