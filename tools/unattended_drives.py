@@ -224,20 +224,27 @@ class Sentinel:
 
 
 def pauses(states: np.ndarray, killed_ns: int, limit_ns: float) -> list[tuple[float, float]]:
-    """Pauses between frames of an enabled drive while the server lived that are longer than a limit: from, until, ns."""
+    """Pauses between frames of enabled drives while the server lived that are longer than a limit: from, until, ns; those of several drives
+    that end within a limit are one, the longest."""
     alive = states[(states[:, 1] < 6) & ((states[:, 0] < killed_ns) | (killed_ns == 0))]
     ended = [axis[np.flatnonzero(np.diff(axis[:, 5], prepend=0) > 0)] for axis in (alive[alive[:, 1] == i] for i in range(6))]
-    return sorted({(float(row[0] - row[5]), float(row[0])) for rows in ended for row in rows if row[5] > limit_ns})
+    found: list[tuple[float, float]] = []
+    for until, length in sorted((float(row[0]), float(row[5])) for rows in ended for row in rows if row[5] > limit_ns):
+        if found and until - found[-1][1] < limit_ns:
+            found[-1] = min(found[-1], (until - length, until), key=lambda pause: pause[0] - pause[1])
+        else:
+            found.append((until - length, until))
+    return found
 
 
 def by_the_machine(pause: tuple[float, float], late: np.ndarray, limit_ns: float) -> str:
     """What held a pause up, where the sentinel shows it and the pause is within the limit without it; empty where nothing shows it."""
-    for begun, ended, ready in late:
-        held = min(ended, pause[1]) - max(begun, pause[0])
-        if held > 0 and pause[1] - pause[0] - held <= limit_ns:
-            return f"a pause of {(pause[1] - pause[0]) * 1e-6:.2f} ms: the sentinel was late by {(ended - begun) * 1e-6:.2f} ms, " \
-                   f"{ready * 1e-6:.2f} ms of it ready to run"  # fmt: skip
-    return ""
+    within = [(min(ended, pause[1]) - max(begun, pause[0]), ready) for begun, ended, ready in late if begun < pause[1] and ended > pause[0]]
+    held, ready = sum(one for one, _ in within), sum(one for _, one in within)
+    if not within or pause[1] - pause[0] - held > limit_ns:
+        return ""
+    return f"a pause of {(pause[1] - pause[0]) * 1e-6:.2f} ms: the sentinel was late for {held * 1e-6:.2f} ms of it, ready to run for " \
+           f"{ready * 1e-6:.2f} ms"  # fmt: skip
 
 
 def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, float, bool, float | None]:
