@@ -364,8 +364,8 @@ cdef class AtiCanPort(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger: the sensor's filter as given (0 where it is not), and the age of its newest sample at a tick, once it
-        is measured."""
+        """What this port adds to the delay ledger: the sensor's filter as given (0 where it is not), and the age of its newest sample at
+        a tick, once it is measured."""
         return {"sensor_delay_s": self._given["filter_delay_s"] or 0.0, "sensor_age_s": self._measured_age or 0.0}
 
     @property

@@ -14,7 +14,7 @@ Sources: Bota Systems' published serial drivers (`rokubimini_serial` and its Pyt
 letter and `,0`. A record comes every `sinc_length` x 19.53125 us.
 
 Delay of the filter: sinc length, chop, fast and FIR are the fields of the filter register of a sigma-delta converter whose first stage is a
-sinc filter of the third order with its first zero at the output rate (Analog Devices, AD7730 and AD7731 data sheets, "Filter architecture").
+sinc filter of the third order with its first zero at the output rate (Analog Devices, data sheets of AD7730 and AD7731, digital filter).
 Without the other three its impulse response is symmetrical and three records long: one and a half records late, at every frequency. What
 chop, fast and FIR add is not published for the sensor: there it is not known.
 

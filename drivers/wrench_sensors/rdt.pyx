@@ -310,8 +310,8 @@ cdef class RdtPort(PortPart):
         Parameter("bias_at_open", "bool", "-", "tare in the device at open", False),
         Parameter("output_rate_hz", "float", "Hz", "onrobot: rate to ask for, 0 leaves it as it is", 0.0, 0.0, 1000.0),
         Parameter("filter_index", "int", "-", "onrobot: filter to ask for, 0 off ... 6 slowest, -1 leaves it as it is", -1, -1, 6),
-        Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger; not "
-                  "given: 0 of an onrobot with filter_index = 0, else not known", None, 0.0, 1.0),
+        Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger; "
+                  "not given: 0 of an onrobot with filter_index = 0, else not known", None, 0.0, 1.0),
         Parameter("timeout_s", "float", "s", "time for every answer during open", 2.0, 0.05, 60.0),
         identity_of_sensor(SENSOR_SERIAL, SENSOR_CALIBRATION),
     )

@@ -339,8 +339,8 @@ cdef class SerialSensor(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger: the device's filter as given or as it follows from its settings (0 where neither) and the
-        record's way over the line, and the age of its newest record at a tick: measured by `measure`, before that half a period of its
+        """What this port adds to the delay ledger: the device's filter as given or as it follows from its settings (0 where neither) and
+        the record's way over the line, and the age of its newest record at a tick: measured by `measure`, before that half a period of its
         stream."""
         rate = self.rate_hz
         given = self._given["filter_delay_s"]
