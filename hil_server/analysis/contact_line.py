@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
-from hil_server.analysis import craft_view, margins
+from hil_server.analysis import margins
 from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
 from hil_server.analysis.margins import Margin
 from hil_server.analysis.rebound import GOES_ON, rebound, speed_along
 from hil_server.analysis.stability import Mode
-from hil_server.config import TestConfig
+from hil_server.config import TestConfig, crafts
 from hil_server.config.loader import VEHICLES
 from hil_server.config.parts import check_part, part_table
 from hil_server.errors import ConfigurationError
@@ -46,7 +46,8 @@ from rt_kernels.mechanisms.linear.linear_contact import LinearContact
 
 # role → key → value, where the part declares the key: the contact is seen to its end
 OPEN: dict[str, dict[str, Any]] = {
-    "safety": {"energy_warn": 9.0, "energy_trip": 1e5, "following_max_m": 1.0, "following_time_s": 10.0, "rate_excess_s": 10.0},
+    "safety": {"energy_warn": 9.0, "energy_trip": 1e5, "following_max_m": 1.0, "following_time_s": 10.0, "rate_excess_s": 10.0,
+               "leg_balance_n": 0.0},
     "wrench": {"range_force_n": [1e8] * 3, "range_moment_n_m": [1e8] * 3},
 }
 OF_THE_DEVICE = ("bias_counts", "broken_wire_counts", "saturation_counts")  # of the real sensor, not of its physics
@@ -225,7 +226,7 @@ def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
 def moves(test: Assembly) -> bool:
     """Whether a craft of the test moves or bends between its docking port and the rest of it, and is flown so."""
     part = registry.part("dynamics", test.config.part("dynamics")[0])
-    return getattr(part, "FREE_VEHICLES", False) and any(craft_view.bends(test.config.document[name]) for name in VEHICLES)
+    return getattr(part, "FREE_VEHICLES", False) and any(crafts.bends(test.config.document[name]) for name in VEHICLES)
 
 
 def inner_modes(test: Assembly) -> tuple[np.ndarray, np.ndarray] | None:
@@ -233,6 +234,8 @@ def inner_modes(test: Assembly) -> tuple[np.ndarray, np.ndarray] | None:
     shapes (6, n); None for two rigid ones."""
     if not moves(test):
         return None
+    from hil_server.analysis import craft_view  # late: it loads the trees of bodies
+
     (a, active), (t, target) = (craft_view.docking_modes(test.config.document[name]) for name in VEHICLES)
     return np.concatenate([a, t]), np.hstack([to_target_port(test.context["start"].X_TA) @ active, -target])
 

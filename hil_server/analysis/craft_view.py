@@ -128,11 +128,6 @@ def view(craft: Craft, dropped: list[str] | None = None, modal: PortModes | None
         raise ConfigurationError(f"{craft.name}: {error}") from None
 
 
-def bends(table: Mapping[str, Any]) -> bool:
-    """Whether the docking port of a vehicle's table moves against the rest of it: by joints, bending bodies, or modes at the port."""
-    return bool(table.get("modal")) or crafts.craft(table).moves
-
-
 def docking_modes(table: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Modes of a vehicle's table as its docking port shows them: squares of the circular frequencies (n,), 1/s2, rigid-body modes first,
     and mass-normalised shapes (6, n), port axes."""

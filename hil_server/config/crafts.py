@@ -59,6 +59,11 @@ def mass_properties(table: Mapping[str, Any]) -> tuple[float, Any, Any]:
     return rest.mass, rest.inertia, np.concatenate([p - rest.centre, quat_from_matrix(R)])
 
 
+def bends(table: Mapping[str, Any]) -> bool:
+    """Whether the docking port of a vehicle's table moves against the rest of it: by joints, bending bodies, or modes at the port."""
+    return bool(table.get("modal")) or craft(table).moves
+
+
 def flown(table: Mapping[str, Any]) -> dict[str, str]:
     """What of a craft a dynamics part has to fly beyond one rigid body (words of a part's `FLIES`), each with how many there are."""
     made = craft(table)
