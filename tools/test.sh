@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets up what the tests need in .venv and runs them: first those that share the machine, one process for each core and one more (many tests
+# Sets up what the tests need in .venv and runs them: first those that share the machine, one process for each core and two more (many tests
 # wait for a process or a wire), a file in one of them, those that take long first; then, one at a time, those marked `alone`, which need
 # the machine to themselves (real-time scheduling, live processes, a browser).
 #
@@ -13,7 +13,7 @@ QUICK="test_architecture.py test_mirror.py test_parameters.py test_records.py te
 config contact contracts control events forward_kinematics line loop model operator_desk requirements safety setpoint_kinematics stewart wrench"
 
 export OPENBLAS_NUM_THREADS=1  # each core has a process already
-SHARED="-n $(($(nproc) + 1)) --dist loadfile"
+SHARED="-n $(($(nproc) + 2)) --dist loadfile"
 code=5  # pytest's, when nothing was selected
 # run_tests ARGUMENT ...: its exit code counts; what is neither "passed", "failed" nor "none selected" ends the script
 run_tests() {
@@ -34,7 +34,7 @@ if [ "${1:-}" = quick ]; then
     run_tests $SHARED -m "not alone" "$@"
     exit "$code"
 fi
-echo "All tests take about 14 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
+echo "All tests take about 12 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
 prepare_environment test
 run_tests $SHARED -m "not alone" "$@"
 case "$code $*" in *1*-x*) exit 1 ;; esac

@@ -1,5 +1,6 @@
 """The pre-test prediction: laws, modes in six dimensions, the verdict, and the gate in front of a live run."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -228,9 +229,9 @@ def test_stiffness_of_the_mechanism_is_measured_on_its_own_model(normal):
 
 
 def test_prediction_of_the_programme_and_its_verdict(capsys, tmp_path):
-    found = predict(load_test(ELASTIC))
-    assert found.modes[-1].frequency_hz == pytest.approx(3.0, abs=1e-3) and found.within
-    assert main(["predict", ELASTIC, "--picture", str(tmp_path / "p.png")]) == 0
+    assert main(["predict", ELASTIC, "--picture", str(tmp_path / "p.png"), "--json", str(tmp_path / "said.json")]) == 0
+    found = json.loads((tmp_path / "said.json").read_text())
+    assert found["modes"][-1]["frequency_hz"] == pytest.approx(3.0, abs=1e-3) and found["within"]
     assert (tmp_path / "p.png").stat().st_size > 10_000
     assert main(["predict", ELASTIC, "--set", "compensation.part=none"]) == 1
     said = capsys.readouterr().out

@@ -157,14 +157,14 @@ def test_an_arm_that_falls_short_is_taken_to_the_amplitude():
             move()
 
         run.move = short
-        run.step("step", 1, 0.05, 0.01)
+        run.step("step", 1, 0.02, 0.01)
         run.until(lambda r: r.supervisory == SUPERVISORY["done"], 200.0)
         return np.linalg.norm(run.X_TA[:3] - begin), run.supervisory_left
 
     moved, left = fly(2.0)
-    assert moved == pytest.approx(0.05, abs=0.0005) and left == pytest.approx(0.0, abs=0.0005)
+    assert moved == pytest.approx(0.02, abs=0.0005) and left == pytest.approx(0.0, abs=0.0005)
     moved, left = fly(0.0)
-    assert moved == pytest.approx(0.045, abs=1e-4) and left == pytest.approx(0.005, abs=1e-4)
+    assert moved == pytest.approx(0.018, abs=1e-4) and left == pytest.approx(0.002, abs=1e-4)
 
 
 def test_commands_wait_their_turn_and_no_more_than_the_queue_takes():

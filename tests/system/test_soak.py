@@ -6,8 +6,10 @@ import socket
 
 import pytest
 
+from hil_server.config import SHIPPED
 from tools.soak import SETTLED_S, Look, main, verdict
 
+DOCKING = SHIPPED / "programmes" / "docking.toml"
 GOOD = {"flight": 1, "t": 60.0, "exit_code": 0, "end": "captured", "ticks": 250_000, "missed": 3, "overflow": 0, "complete": True,
         "equal": True, "faults": [], "lateness_us": {"p50": 18.0, "p99": 40.0, "max": 900.0}, "good": True}  # fmt: skip
 
@@ -56,7 +58,10 @@ def test_one_flight(tmp_path, monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     monkeypatch.setattr(random.Random, "uniform", lambda self, low, high: low)
-    code = main(["--hours", "0.001", "--out", str(tmp_path / "soak"), "--hold-s", "5", "--port", str(min(port, 65000))])
+    config, quick = tmp_path / "quick.toml", "speed_max_m_s = 0.4\nacceleration_max_m_s2 = 1.0\nsettle_s = 0.1\nafter_capture_s = 0.5\n"
+    config.write_text(DOCKING.read_text().replace("after_capture_s = 2.0\n", quick))
+    own = ["--config", str(config), "--out", str(tmp_path / "soak"), "--port", str(min(port, 65000))]
+    code = main(["--hours", "0.001", "--hold-s", "5", *own])
     found = json.loads((tmp_path / "soak" / "soak.json").read_text())
     (flight,) = map(json.loads, (tmp_path / "soak" / "flights.jsonl").read_text().splitlines())
     assert flight["end"] == "captured" and flight["equal"] and flight["overflow"] == 0, flight
