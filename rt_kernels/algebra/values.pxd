@@ -1,0 +1,341 @@
+"""Vectors, quaternions, poses, twists, wrenches and matrices as values: structs that functions take and return, all inlined.
+
+    v_A = add(cross(a.w, sub(X_NA.p, a.p)), a.v)
+
+The structs have the layout of the arrays that samples, states and files hold: `Vec3` is `double[3]`, `Quat` `double[4]` (x, y, z, w),
+`Pose` `double[7]` (position, quaternion), `Twist` `double[6]` (linear first), `Wrench` `double[6]` (force first), `Mat3` `double[9]` by rows.
+`vec`, `quat`, `pose`, `twist`, `wrench` and `mat` read such an array, `put`, `put_quat`, `put_pose`, `put_twist`, `put_wrench` and `put_mat`
+write one. Every function does its operations in one fixed order, so that results are the same to the bit wherever it is inlined.
+
+Frames in monogram notation: `X_AB` is the pose of B in A, `R_AB` and `q_AB` map components from B to A.
+"""
+
+from libc.math cimport sqrt
+
+from rt_kernels.algebra cimport quat as quaternion
+from rt_kernels.algebra.sincos cimport sincos
+
+
+cdef struct Vec3:
+    double x
+    double y
+    double z
+
+
+cdef struct Quat:
+    double x
+    double y
+    double z
+    double w
+
+
+cdef struct Pose:
+    Vec3 p
+    Quat q
+
+
+cdef struct Twist:
+    Vec3 v
+    Vec3 w
+
+
+cdef struct Wrench:
+    Vec3 f
+    Vec3 m
+
+
+cdef struct Mat3:
+    double xx
+    double xy
+    double xz
+    double yx
+    double yy
+    double yz
+    double zx
+    double zy
+    double zz
+
+
+# -- vectors -------------------------------------------------------------------------------------------------------------
+
+
+cdef inline Vec3 xyz(double x, double y, double z) noexcept nogil:
+    cdef Vec3 out
+    out.x = x; out.y = y; out.z = z
+    return out
+
+
+cdef inline Vec3 vec(const double *a) noexcept nogil:
+    return xyz(a[0], a[1], a[2])
+
+
+cdef inline void put(Vec3 a, double *out) noexcept nogil:
+    out[0] = a.x; out[1] = a.y; out[2] = a.z
+
+
+cdef inline Vec3 add(Vec3 a, Vec3 b) noexcept nogil:
+    return xyz(a.x + b.x, a.y + b.y, a.z + b.z)
+
+
+cdef inline Vec3 sub(Vec3 a, Vec3 b) noexcept nogil:
+    return xyz(a.x - b.x, a.y - b.y, a.z - b.z)
+
+
+cdef inline Vec3 mul(double s, Vec3 a) noexcept nogil:
+    # s a
+    return xyz(s * a.x, s * a.y, s * a.z)
+
+
+cdef inline Vec3 neg(Vec3 a) noexcept nogil:
+    return xyz(-a.x, -a.y, -a.z)
+
+
+cdef inline double dot(Vec3 a, Vec3 b) noexcept nogil:
+    return a.x * b.x + a.y * b.y + a.z * b.z
+
+
+cdef inline double norm(Vec3 a) noexcept nogil:
+    return sqrt(a.x * a.x + a.y * a.y + a.z * a.z)
+
+
+cdef inline Vec3 cross(Vec3 a, Vec3 b) noexcept nogil:
+    # a x b
+    return xyz(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+
+
+# -- unit quaternions ----------------------------------------------------------------------------------------------------
+
+
+cdef inline Quat xyzw(double x, double y, double z, double w) noexcept nogil:
+    cdef Quat out
+    out.x = x; out.y = y; out.z = z; out.w = w
+    return out
+
+
+cdef inline Quat quat(const double *q) noexcept nogil:
+    return xyzw(q[0], q[1], q[2], q[3])
+
+
+cdef inline void put_quat(Quat q, double *out) noexcept nogil:
+    out[0] = q.x; out[1] = q.y; out[2] = q.z; out[3] = q.w
+
+
+cdef inline Quat conjugate(Quat q) noexcept nogil:
+    return xyzw(-q.x, -q.y, -q.z, q.w)
+
+
+cdef inline Quat quat_multiply(Quat a, Quat b) noexcept nogil:
+    # q_AC = q_AB q_BC
+    return xyzw(a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
+                a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
+                a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w,
+                a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z)
+
+
+cdef inline Quat normalized(Quat q) noexcept nogil:
+    cdef double s = 1.0 / sqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w)
+    return xyzw(s * q.x, s * q.y, s * q.z, s * q.w)
+
+
+cdef inline Quat renormalized(Quat q) noexcept nogil:
+    # one Newton step of 1/sqrt: of a norm 1 + e the error becomes 1.5 e^2
+    cdef double s = 1.5 - 0.5 * (q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w)
+    return xyzw(s * q.x, s * q.y, s * q.z, s * q.w)
+
+
+cdef inline Vec3 rotate(Quat q, Vec3 v) noexcept nogil:
+    # v + 2 w (u x v) + 2 u x (u x v)
+    cdef double tx = 2.0 * (q.y * v.z - q.z * v.y)
+    cdef double ty = 2.0 * (q.z * v.x - q.x * v.z)
+    cdef double tz = 2.0 * (q.x * v.y - q.y * v.x)
+    return xyz(v.x + q.w * tx + q.y * tz - q.z * ty,
+               v.y + q.w * ty + q.z * tx - q.x * tz,
+               v.z + q.w * tz + q.x * ty - q.y * tx)
+
+
+cdef inline Vec3 rotate_back(Quat q, Vec3 v) noexcept nogil:
+    # by the inverse of q
+    return rotate(conjugate(q), v)
+
+
+cdef inline Quat exponential(Vec3 phi) noexcept nogil:
+    """Quaternion of the rotation vector phi (angle = |phi|)."""
+    cdef double a[3]
+    cdef double q[4]
+    put(phi, a)
+    quaternion.exponential(a, q)
+    return quat(q)
+
+
+cdef inline Vec3 logarithm(Quat q) noexcept nogil:
+    """Rotation vector of q, angle in [0, pi]; the same for q and -q."""
+    cdef double a[4]
+    cdef double phi[3]
+    put_quat(q, a)
+    quaternion.logarithm(a, phi)
+    return vec(phi)
+
+
+cdef inline Quat turned(Quat q, Vec3 w, double h) noexcept nogil:
+    """exp(h w) q, normalised: a body has turned for h seconds at the rate w, in the axes to which q leads."""
+    return normalized(quat_multiply(exponential(mul(h, w)), q))
+
+
+# -- poses ---------------------------------------------------------------------------------------------------------------
+
+
+cdef inline Pose pose_of(Vec3 p, Quat q) noexcept nogil:
+    cdef Pose out
+    out.p = p; out.q = q
+    return out
+
+
+cdef inline Pose pose(const double *X) noexcept nogil:
+    return pose_of(vec(X), quat(X + 3))
+
+
+cdef inline void put_pose(Pose X, double *out) noexcept nogil:
+    put(X.p, out)
+    put_quat(X.q, out + 3)
+
+
+cdef inline Vec3 apply(Pose X_AB, Vec3 p_BQ) noexcept nogil:
+    # p_AQ
+    return add(X_AB.p, rotate(X_AB.q, p_BQ))
+
+
+cdef inline Pose compose(Pose X_AB, Pose X_BC) noexcept nogil:
+    # X_AC
+    return pose_of(add(X_AB.p, rotate(X_AB.q, X_BC.p)), quat_multiply(X_AB.q, X_BC.q))
+
+
+cdef inline Pose inverse(Pose X_AB) noexcept nogil:
+    # X_BA
+    cdef Quat q = conjugate(X_AB.q)
+    return pose_of(mul(-1.0, rotate(q, X_AB.p)), q)
+
+
+# -- twists and wrenches -------------------------------------------------------------------------------------------------
+
+
+cdef inline Twist twist_of(Vec3 v, Vec3 w) noexcept nogil:
+    cdef Twist out
+    out.v = v; out.w = w
+    return out
+
+
+cdef inline Twist twist(const double *V) noexcept nogil:
+    return twist_of(vec(V), vec(V + 3))
+
+
+cdef inline void put_twist(Twist V, double *out) noexcept nogil:
+    put(V.v, out)
+    put(V.w, out + 3)
+
+
+cdef inline Wrench wrench_of(Vec3 f, Vec3 m) noexcept nogil:
+    cdef Wrench out
+    out.f = f; out.m = m
+    return out
+
+
+cdef inline Wrench wrench(const double *F) noexcept nogil:
+    return wrench_of(vec(F), vec(F + 3))
+
+
+cdef inline void put_wrench(Wrench F, double *out) noexcept nogil:
+    put(F.f, out)
+    put(F.m, out + 3)
+
+
+cdef inline double power(Twist V, Wrench F) noexcept nogil:
+    return V.v.x * F.f.x + V.v.y * F.f.y + V.v.z * F.f.z + V.w.x * F.m.x + V.w.y * F.m.y + V.w.z * F.m.z
+
+
+cdef inline Wrench wrench_sum(Wrench a, Wrench b) noexcept nogil:
+    return wrench_of(add(a.f, b.f), add(a.m, b.m))
+
+
+cdef inline Wrench wrench_to_parent(Pose X_AB, Wrench F_B) noexcept nogil:
+    """The same wrench, given at and in B, taken at and in A: f_A = R f_B, m_A = R m_B + p_AB x f_A."""
+    cdef Vec3 f = rotate(X_AB.q, F_B.f)
+    return wrench_of(f, add(rotate(X_AB.q, F_B.m), cross(X_AB.p, f)))
+
+
+cdef inline Wrench wrench_to_child(Pose X_AB, Wrench F_A) noexcept nogil:
+    """Inverse of `wrench_to_parent`."""
+    return wrench_of(rotate_back(X_AB.q, F_A.f), rotate_back(X_AB.q, sub(F_A.m, cross(X_AB.p, F_A.f))))
+
+
+cdef inline Twist motion_to_parent(Pose X_AB, Twist V_B) noexcept nogil:
+    """The same motion, given at and in B, taken at and in A: w_A = R w_B, v_A = R v_B + p_AB x w_A."""
+    cdef Vec3 w = rotate(X_AB.q, V_B.w)
+    return twist_of(add(rotate(X_AB.q, V_B.v), cross(X_AB.p, w)), w)
+
+
+cdef inline Twist motion_to_child(Pose X_AB, Twist V_A) noexcept nogil:
+    """Inverse of `motion_to_parent`."""
+    return twist_of(rotate_back(X_AB.q, sub(V_A.v, cross(X_AB.p, V_A.w))), rotate_back(X_AB.q, V_A.w))
+
+
+# -- matrices ------------------------------------------------------------------------------------------------------------
+
+
+cdef inline Mat3 mat(const double *R) noexcept nogil:
+    cdef Mat3 out
+    out.xx = R[0]; out.xy = R[1]; out.xz = R[2]
+    out.yx = R[3]; out.yy = R[4]; out.yz = R[5]
+    out.zx = R[6]; out.zy = R[7]; out.zz = R[8]
+    return out
+
+
+cdef inline void put_mat(Mat3 R, double *out) noexcept nogil:
+    out[0] = R.xx; out[1] = R.xy; out[2] = R.xz
+    out[3] = R.yx; out[4] = R.yy; out[5] = R.yz
+    out[6] = R.zx; out[7] = R.zy; out[8] = R.zz
+
+
+cdef inline Vec3 mat_vec(Mat3 R, Vec3 v) noexcept nogil:
+    # R v
+    return xyz(R.xx * v.x + R.xy * v.y + R.xz * v.z, R.yx * v.x + R.yy * v.y + R.yz * v.z, R.zx * v.x + R.zy * v.y + R.zz * v.z)
+
+
+cdef inline Vec3 mat_transposed_vec(Mat3 R, Vec3 v) noexcept nogil:
+    # R^T v
+    return xyz(R.xx * v.x + R.yx * v.y + R.zx * v.z, R.xy * v.x + R.yy * v.y + R.zy * v.z, R.xz * v.x + R.yz * v.y + R.zz * v.z)
+
+
+cdef inline Mat3 transposed(Mat3 A) noexcept nogil:
+    cdef Mat3 out
+    out.xx = A.xx; out.xy = A.yx; out.xz = A.zx
+    out.yx = A.xy; out.yy = A.yy; out.yz = A.zy
+    out.zx = A.xz; out.zy = A.yz; out.zz = A.zz
+    return out
+
+
+cdef inline Mat3 mat_multiply(Mat3 A, Mat3 B) noexcept nogil:
+    # A B
+    cdef Mat3 out
+    out.xx = A.xx * B.xx + A.xy * B.yx + A.xz * B.zx
+    out.xy = A.xx * B.xy + A.xy * B.yy + A.xz * B.zy
+    out.xz = A.xx * B.xz + A.xy * B.yz + A.xz * B.zz
+    out.yx = A.yx * B.xx + A.yy * B.yx + A.yz * B.zx
+    out.yy = A.yx * B.xy + A.yy * B.yy + A.yz * B.zy
+    out.yz = A.yx * B.xz + A.yy * B.yz + A.yz * B.zz
+    out.zx = A.zx * B.xx + A.zy * B.yx + A.zz * B.zx
+    out.zy = A.zx * B.xy + A.zy * B.yy + A.zz * B.zy
+    out.zz = A.zx * B.xz + A.zy * B.yz + A.zz * B.zz
+    return out
+
+
+cdef inline Mat3 to_matrix(Quat q) noexcept nogil:
+    # R_AB of q_AB
+    cdef double x2 = q.x + q.x, y2 = q.y + q.y, z2 = q.z + q.z
+    cdef double xx = q.x * x2, yy = q.y * y2, zz = q.z * z2
+    cdef double xy = q.x * y2, xz = q.x * z2, yz = q.y * z2
+    cdef double wx = q.w * x2, wy = q.w * y2, wz = q.w * z2
+    cdef Mat3 R
+    R.xx = 1.0 - (yy + zz); R.xy = xy - wz; R.xz = xz + wy
+    R.yx = xy + wz; R.yy = 1.0 - (xx + zz); R.yz = yz - wx
+    R.zx = xz - wy; R.zy = yz + wx; R.zz = 1.0 - (xx + yy)
+    return R
