@@ -30,7 +30,6 @@ MARK = re.compile(
 )
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", RUN, ids=lambda p: p.name)
 def test_page(page, tmp_path):
     Runner(run_snippets.copy(tmp_path / "hil-server"), patience_s=300.0).page(page)

@@ -21,13 +21,11 @@ from tools.paper_rows.page import PAGE, Block, Context  # noqa: E402
 INTRODUCTION = """\
 # The papers, reproduced
 
-Four of the papers that the multibody library rests on, recomputed by it: `python tools/papers.py` (all, a few minutes),
-`python tools/papers.py --only 003` (one of them), `--check` (compare with this page). Every number below comes from that command. Works and
-errata numbers: [bibliography.md](bibliography.md); the errata stand at the end of each paper.
-
-Of the papers' figures only captions and what the text says about them are at hand, not the curves: where the printed side of a figure is
-a sentence, that sentence is what is judged. Blocks marked † hold times of the machine that made them, or take more than seconds; tests
-make all others again and compare.
+`python tools/papers.py` recomputes four papers with the multibody library and writes this page in a few minutes (`--only 003`: one paper;
+`--check`: compare). Works and errata numbers: [bibliography.md](bibliography.md). *Agree* lists values computed here that equal print, or
+the named reference, within the tolerance given, else within rounding; tables hold the differences. The curves of the figures are not at
+hand: where print is a sentence, the sentence is judged. Blocks with † hold times of one machine or take long; tests make all others again.
+Each erratum has a test that puts the printed form back and fails.
 """
 PAPERS = {
     "000": (spatial_operators, "## Meng and Han 2007: recursion by spatial operators on a free tree, mixed joints"),

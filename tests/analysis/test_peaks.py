@@ -120,7 +120,6 @@ def programme(request, tmp_path_factory):
     return request.param, json.loads((out / "said.json").read_text()), out
 
 
-@pytest.mark.timeout(600)  # nothing is measured: minutes of docking, on a machine with much else to do
 def test_the_peaks_of_every_page_are_those_of_the_log(programme):
     name, said, out = programme
     overview = (out / "programme.html").read_text()

@@ -185,7 +185,6 @@ def other_unit(tmp_path_factory):
     return recordings.Recording("flight", sensors), {name: fly(name, *more) for name, more in CANDIDATES.items()}, flown
 
 
-@pytest.mark.timeout(600)  # nothing is measured: five dockings of the detailed unit
 def test_errors_of_the_model_are_no_errors_of_the_clocks(other_unit):
     recording, runs, flown = other_unit
     found = recordings.match(recording, runs["right"])
@@ -198,14 +197,12 @@ def test_errors_of_the_model_are_no_errors_of_the_clocks(other_unit):
     assert abs(found.left[label]["first contact"]) < 5e-3 and set(found.left[label]) == {"first contact", "capture", "whole"}
 
 
-@pytest.mark.timeout(600)  # nothing is measured: five dockings of the detailed unit
 def test_the_right_run_is_ranked_first_beside_a_wrong_mass(other_unit):
     recording, runs, _ = other_unit
     ranked = recordings.best_run(recording, [runs[name] for name in ("heavy", "fast", "right", "aside")])
     assert ranked[0].run == "right" and ranked[0].matches and ranked[0].score > ranked[1].score + 0.05
 
 
-@pytest.mark.timeout(600)  # nothing is measured: five dockings of the detailed unit
 def test_what_matches_none_is_said(other_unit, tmp_path):
     recording, runs, _ = other_unit
     ranked = recordings.best_run(recording, [runs[name] for name in ("fast", "aside")])

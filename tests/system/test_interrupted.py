@@ -107,7 +107,6 @@ def test_an_identification_whose_run_was_parked_says_so(monkeypatch, capsys):
     assert capsys.readouterr().err.strip().startswith("interrupted: nothing was identified")
 
 
-@pytest.mark.timeout(300)
 def test_a_bar_with_an_estimate_at_a_terminal_and_ctrl_c_there(tmp_path):
     """As a person sees it: a terminal, the bar with its share and the time left, Ctrl-C. A script's background jobs, and all that these
     start, inherit that Ctrl-C is ignored: the signal that is sent to this one counts all the same."""

@@ -20,6 +20,7 @@ import zmq.auth
 from hil_server.client import AsyncClient, Client, CommandError, LayoutMismatchError, NoAnswerError, RefusedError
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.sender import HandSender
+from hil_server.telemetry.bus import PUBLISH_QUEUE
 from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.publisher import MAX_BURST
@@ -224,6 +225,34 @@ def test_message_form_for_plotjuggler(start, in_background):
     process.finish()
 
 
+class Witness:
+    """Counts what goes out to a subscriber that reads: messages, bytes, the longest message."""
+
+    def __init__(self, address):
+        self.messages = self.bytes = self.longest = 0
+        self.socket = zmq.Context.instance().socket(zmq.SUB)
+        self.socket.setsockopt(zmq.RCVHWM, 0)
+        self.socket.setsockopt(zmq.SUBSCRIBE, b"full")
+        self.socket.connect(address)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.socket.close(0)
+
+    def read(self):
+        while self.socket.poll(0):
+            length = sum(map(len, self.socket.recv_multipart()))
+            self.messages, self.bytes, self.longest = self.messages + 1, self.bytes + length, max(self.longest, length)
+        return self.messages
+
+
+def buffers():
+    """Bytes that a connection holds at most: the sender's largest buffer, and the receiver's of 64 KiB, which Linux doubles."""
+    return int(Path("/proc/sys/net/ipv4/tcp_wmem").read_text().split()[2]) + 2 * 65536
+
+
 def test_four_subscribers_one_stopped_one_sending_garbage(start, tmp_path):
     """Gaps only at the stopped one; nothing of the garbage is accepted; the log is whole."""
     loop, process = start()
@@ -247,15 +276,20 @@ print(count, gaps, flush=True)
         for child in readers:  # each with its first message
             loop.until(lambda child=child: select.select([child.stdout], [], [], 0)[0], 20)
             assert child.stdout.readline() == "ready\n"
-        last = loop.tick + 12_000
+        with Witness(process.endpoints["telemetry_address"]) as witness:
+            loop.until(lambda: witness.read() > 0, 20)
+            readers[0].send_signal(signal.SIGSTOP)
+            size = witness.bytes
+            garbage = Garbage(process.endpoints)
+            # more than both queues and both buffers of the connection of the stopped one take
+            while witness.bytes - size <= (PUBLISH_QUEUE + 50 + 1) * witness.longest + buffers():
+                loop.publish(60).drained()
+                garbage.send()
+                witness.read()
+        readers[0].send_signal(signal.SIGCONT)
+        last = loop.tick + 1000
         for child in readers:
             print(last, file=child.stdin, flush=True)
-        readers[0].send_signal(signal.SIGSTOP)
-        garbage = Garbage(process.endpoints)
-        while loop.tick < last + 300:  # more than the queue of the stopped one takes
-            loop.publish(60).drained()
-            garbage.send()
-        readers[0].send_signal(signal.SIGCONT)
         counts = []
         for child in readers:
             loop.until(lambda child=child: child.poll() is not None, 20)

@@ -15,7 +15,7 @@ from rt_kernels.offline.flexible_code import FlexibleCode
 from rt_kernels.offline.integrators import Motion, step_limit
 from rt_kernels.offline.kane import compiled_library
 from tools.paper_rows import errata
-from tools.paper_rows.page import BLUE, ORANGE, PRINTED, ROOT, Block, Context, panels, prose, table, thin
+from tools.paper_rows.page import BLUE, ORANGE, ROOT, Block, Context, compared, panels, prose, table, thin
 
 SOFT, STEEL = 20.0, 1136.0                  # N.m2: a section for which 5 ms is a step; a square steel bar of 2 kg/m
 ACTIVE = np.isin(np.arange(24), (1, 3, 4))  # joints 2, 4, 5: acceleration given (zero), torque wanted
@@ -110,15 +110,13 @@ def start(context: Context) -> list[str]:
     ]
     return [
         *prose("""
-            **Table 1, (5) to (7)**, the recursion at the first instant. Table 1 gives six links of 1 m, 2 kg, three modes and five
-            nodes, and the torques of joints 1, 3, 6 (2, 4, 5 are held at zero acceleration); axes, start, section and shape
-            functions are not given and are ours (`stand_configs/manipulators/flexible_six_link.toml`; axes z, y, y, x, y, z; q = 0,
-            0.4, -0.8, 0.3, 0.6, 0.2). Left: dense equations of all 24 coordinates. As printed, (5) to (7) lock the modes of active
-            links and lose terms (E4.2 to E4.6)."""),
-        *table(["quantity", "dense equations", "recursion", "verdict"], rows),
+            **Table 1, (5) to (7)**, recursion at the first instant against dense equations of all 24 coordinates: six links of 1 m, 2 kg,
+            three modes, torques of joints 1, 3, 6; 2, 4, 5 at zero acceleration. Axes (z, y, y, x, y, z), start (q = 0, 0.4, -0.8, 0.3,
+            0.6, 0.2), section and shape functions are not printed; chosen in `stand_configs/manipulators/flexible_six_link.toml`."""),
+        *compared(rows, ["quantity", "dense equations", "recursion", "verdict"]),
         *prose("""
-            **Section 4.3**, the paper's three checks of its algorithm, at a random state."""),
-        *table(PRINTED, checks),
+            **Section 4.3**, the paper's checks of its algorithm, at a random state."""),
+        *compared(checks),
     ]
 
 
@@ -164,17 +162,15 @@ def figures(context: Context) -> list[str]:
     verdicts = [
         context.holds("4.2: the two-step method agrees with the other solver", "yes", bool(apart.max() < 0.05),
                       f"joints 1, 3, 6 within {apart[0]:.3f}, {apart[1]:.3f}, {apart[2]:.3f} rad over 6 s"),
-        context.holds("order of the method (ψ = φ = 1/2)", "2 (Zhai 1996)", bool(np.all(np.abs(orders - 2.0) < 0.3)),
+        context.holds("order 2 of the method (Zhai 1996)", "2", bool(np.all(np.abs(orders - 2.0) < 0.3)),
                       "errors at 1 s with 5, 2.5, 1.25, 0.625 ms: " + ", ".join(f"{e:.1e}" for e in errors)),
     ]
     return [
         *prose("""
-            **Figures 3 to 8**, the six histories (the text calls them other names than the captions, E4.10). Made with the paper's
-            step of 5 ms and ψ = φ = 1/2, and a section soft enough for that step (20 N·m²). Beside it, in the place of the paper's
-            second solver, an integration of fourth order with a twentieth of the step. The motion agrees. Accelerations hold the
-            undamped vibrations of the links up to 31 Hz, excited at once when the torques set in; of these a step of 5 ms keeps the
-            size and loses the phase within seconds, a step of 0.25 ms does not."""),
-        *table(PRINTED, verdicts),
+            **Figures 3 to 8**, six histories (text and captions name them differently, E4.10): step 5 ms, ψ = φ = 1/2, bending stiffness
+            20 N·m² to suit this step, against fourth order with a twentieth of the step. Accelerations contain undamped vibrations of
+            the links up to 31 Hz, whose phase a step of 5 ms loses within seconds."""),
+        *compared(verdicts),
         *table(["history", "unit", "range", "rms difference, 5 ms", "0.25 ms"], rows),
         *context.picture("004_figures_3_to_8", "Accelerations of joints 1, 3, 6 and torques of joints 2, 4, 5 over 6 s", figure),
     ]
@@ -202,8 +198,8 @@ def stiffness(context: Context) -> list[str]:
         ["the same: 20 N·m²", "-", f"{highest[SOFT]:.1f} Hz, {limits[SOFT]:.1f} ms", "-"],
     ]
     return [*prose("""
-            **Section 4.2**, the step. A solid square steel bar of 2 kg/m and E = 210 GPa has E I = 1136 N·m²."""),
-            *table(PRINTED, rows)]
+            **Section 4.2**, the step. A square steel bar of 2 kg/m and 210 GPa has E I = 1136 N·m²."""),
+            *compared(rows)]
 
 
 # --- the timing
@@ -229,37 +225,28 @@ def timing(context: Context) -> list[str]:
         steps = round(SECONDS / step)
         base, state = _timed(lambda: motion.run(START, np.zeros(24), steps))  # noqa: B023
         first = error(state[1])
-        rows = [[f"two-step, {1e3 * step:g} ms", f"{steps}", f"{base:.3f}", "1", f"{first:.1e}", "1"]]
+        rows = [[f"two-step, {1e3 * step:g} ms", f"{steps}", f"{base:.3f}", f"{first:.1e}", "1"]]
         spent, state = _timed(lambda: run(EI, "two_step", step, SECONDS, SECONDS))  # noqa: B023
-        rows.append([f"two-step, {1e3 * step:g} ms, steps compiled", f"{steps}", f"{spent:.3f}", f"{spent / base:.2f}",
-                     f"{error(state[1][-1]):.1e}", f"{spent / base:.2f}"])
+        rows.append(["the same, compiled", f"{steps}", f"{spent:.3f}", f"{error(state[1][-1]):.1e}", f"{spent / base:.2f}"])
         for method, tolerance in (("BDF", 1e-3), ("BDF", 1e-6), ("Radau", 1e-3), ("Radau", 1e-6), ("LSODA", 1e-6), ("DOP853", 1e-6)):
             f = rate(EI)
             try:
                 spent, solution = _timed(lambda: solve_ivp(f, (0.0, SECONDS), y0, method, rtol=tolerance, atol=1e-3 * tolerance))  # noqa: B023
             except ValueError:          # the recursion's word for a state beyond all bounds
-                rows.append([f"{method}, rtol {tolerance:.0e}", f"{f.calls}", "-", "-", "leaves all bounds", "-"])
+                rows.append([f"{method}, rtol {tolerance:.0e}", f"{f.calls}", "-", "unbounded", "-"])
                 continue
             reached = error(solution.y[:24, -1])
-            rows.append([f"{method}, rtol {tolerance:.0e}", f"{f.calls}", f"{spent:.3f}", f"{spent / base:.1f}", f"{reached:.1e}",
+            rows.append([f"{method}, rtol {tolerance:.0e}", f"{f.calls}", f"{spent:.3f}", f"{reached:.1e}",
                          f"{spent / base * np.sqrt(reached / first):.2g}"])
         lines += [*prose(f"Bending stiffness {name}, 6 s:"),
-                  *table(["method", "evaluations", "processor time, s", "ratio to the first", "error of a joint at 6 s, rad",
-                          "ratio at equal error"], rows)]
+                  *table(["method", "evaluations", "processor time, s", "error of a joint, rad", "time at equal error"], rows)]
     machine = f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
     return [
         *prose(f"""
-            † **Timing.** Printed: Mathematica's NDSolve 11 min 32 s, two-step method 6 min 28 s, ratio 1.78 (on a Core 2, both interpreted,
-            tolerance not given). Here, in processor time of the machine that made this page ({machine}, shared): the two-step method
-            against solvers of scipy, stiff (BDF, Radau, LSODA) and explicit (DOP853), every evaluation the same compiled recursion called
-            from Python; a step computed outside Python is the second line. Times are of this machine."""),
-        "",
-        *prose("""
-            The two-step method is the cheapest way to two digits, by more than the printed factor. The last column counts at equal error
-            (its own falls with the square of the step): where more digits are wanted a stiff solver draws level, and the explicit method
-            of high order is far ahead of both. The equations are not stiff but oscillating: the links vibrate without damping and every
-            solver has to follow, so large implicit steps gain nothing, and BDF, whose orders above two are not stable on undamped
-            vibrations, loses the steel bar altogether."""),
+            † **Timing.** Printed: NDSolve 11 min 32 s, two-step method 6 min 28 s, ratio 1.78. Here ({machine}, shared): the two-step
+            method and solvers of scipy on the same compiled recursion, called from Python. The last column is the ratio to the first line
+            at equal error. The two-step method is the fastest to two digits, DOP853 to more. The equations oscillate without damping, so
+            implicit solvers gain no larger steps, and BDF is unstable on the steel bar."""),
         "",
         *lines,
     ]
@@ -315,12 +302,11 @@ def code(context: Context) -> list[str]:
                      f"{compiling:.1f} s", f"{min(ours) / 1e3:.2f}", f"{min(general) / 1e3:.2f}", f"{min(ours) / min(general):.2f}",
                      "below 1e-10" if apart < 1e-10 else f"{apart:.1e}"])
     return [
-        *prose("""† **Section 4.1**, the package HybridDynamics.m, which derives a chain's equations in a computer algebra system. Here
-            `rt_kernels.offline.flexible_code` runs the recursion once on symbols and writes straight-line C; the joints of the chain of
-            table 1, the first n links, active ones as in the table. Beside it the general recursion that every tree uses, one evaluation a
-            step of its integrator, both in processor time of the machine that made this page."""),
+        *prose("""
+            † **Section 4.1**, symbolic code: `rt_kernels.offline.flexible_code` runs the recursion once on symbols and writes C, for
+            the first n links of the chain. Beside it one evaluation of the general recursion."""),
         *table(["links", "active joints", "operations", "derived in", "compiled in", "code, µs", "general recursion, µs", "ratio",
-                "largest difference, relative"], rows),
+                "relative difference"], rows),
     ]
 
 

@@ -11,7 +11,7 @@ from rt_kernels.model.modes import ModalBody, free_free_modes
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import Motion
 from tools.paper_rows import errata
-from tools.paper_rows.page import BLUE, GREEN, GREY, INK, ORANGE, PRINTED, ROOT, Block, Context, panels, prose, table, thin
+from tools.paper_rows.page import BLUE, GREEN, GREY, INK, ORANGE, ROOT, Block, Context, compared, panels, prose, table, thin
 
 VEHICLES = ROOT / "stand_configs" / "vehicles"
 TABLE_3 = [0.3304, 0.3304, 0.8935, 0.8935, 1.704, 1.704, 1.814, 2.719, 2.719, 3.622, 3.801]
@@ -98,8 +98,8 @@ def table_1(context: Context) -> list[str]:
         context.compare("B2: inertia about y, kg·m²", 114762.0, pitch, 5e-4, ".0f"),
     ]
     return [*prose("""
-            **Table 1**, masses and inertias. The truss is reconstructed: 40 bays of a square truss of 0.75 m, four longerons, four
-            battens a frame, one diagonal per face and bay."""), *table(PRINTED, rows)]
+            **Table 1**, masses and inertias. Reconstructed truss: 40 square bays of 0.75 m, four longerons, four battens a frame, one
+            diagonal per face and bay."""), *compared(rows)]
 
 
 def truss(E: float = 1.0079e9):
@@ -128,7 +128,7 @@ def table_2(context: Context) -> list[str]:
                       f"E3.10: 5e-8 gives a first mode of {first[1]:.1e} Hz, and 5e8 one of {first[0]:.4f} Hz"),
     ]
     return [*prose("""
-            **Table 2** and the text of section 2, the finite elements."""), *table(PRINTED, rows)]
+            **Table 2**, section 2, finite elements."""), *compared(rows)]
 
 
 def table_3(context: Context) -> list[str]:
@@ -137,8 +137,8 @@ def table_3(context: Context) -> list[str]:
     rows = [context.compare(f"{k + 1}, {kind}", printed, float(f), 5e-4, ".4g" if printed > 1 else ".4f")
             for k, (printed, f, kind) in enumerate(zip(TABLE_3, hz, KIND, strict=True))]
     return [*prose("""
-            **Table 3**, free-free frequencies of the truss, Hz. One modulus is fitted; the ten other frequencies follow."""),
-            *table(PRINTED, rows)]
+            **Table 3**, free-free frequencies of the truss, Hz; one modulus fitted to the first."""),
+            *compared(rows)]
 
 
 def figure_3(context: Context) -> list[str]:
@@ -177,7 +177,7 @@ def figure_3(context: Context) -> list[str]:
     listed = "; ".join(f"{kind} {', '.join(str(k + 1) for k in range(11) if kinds[k] == kind)}" for kind in ("bending", "torsion", "axial"))
     rows = [context.holds("kinds of modes 1 to 11", "bending 1-6, 8, 9; torsion 7, 10; axial 11", kinds == KIND, listed)]
     return [*prose("""
-            **Figure 3**, the truss and its mode shapes (caption and text)."""), *table(PRINTED, rows),
+            **Figure 3**, mode shapes (caption and text)."""), *compared(rows),
             *context.picture("003_figure_3", "Mode shapes 1 to 11 of the free truss", figure)]
 
 
@@ -195,17 +195,16 @@ def _without_second_torsion(tree: FlexibleTree) -> FlexibleTree:
 
 def table_5(context: Context) -> list[str]:
     rigid, point = craft("paper").frequencies()[6:], craft("point").frequencies()[6:]
-    rows = [context.compare(f"rigid - truss - rigid, {k + 1}" + (" (torsion)" if k == 2 else ""), printed, float(f),
+    rows = [context.compare(f"rigid {k + 1}" + (", torsion" if k == 2 else ""), printed, float(f),
                             5e-3 if k == 2 else 6e-4, ".5f" if k == 2 else ".4f")
             for k, (printed, f) in enumerate(zip(TABLE_5, rigid[:7], strict=True))]
-    rows += [context.compare(f"rigid - truss - point, {k + 1}", printed, float(f), 6e-4, ".4f")
+    rows += [context.compare(f"point {k + 1}", printed, float(f), 6e-4, ".4f")
              for k, (printed, f) in enumerate(zip((0.1041, 0.1041, 0.3637, 0.3640, 0.9428, 0.9438), point[:6], strict=True))]
     one = _without_second_torsion(craft("point")).frequencies()[6:]
     single = float(one[np.abs(one - 1.053).argmin()])
-    rows.append(context.compare("rigid - truss - point, 7 (torsion)", 1.053, float(point[6]), 6e-4, ".4f",
+    rows.append(context.compare("point 7, torsion", 1.053, float(point[6]), 6e-4, ".4f",
                                 f"E3.11: the printed figure appears when the second torsion mode is left out ({single:.4f} Hz)"))
-    rows.append(["rigid - truss - rigid, axial", "not listed", f"{rigid[7]:.4f}", "missing from the list (E3.11)"])
-    rows.append(["rigid - truss - point, axial", "not listed", f"{point[7]:.4f}", "missing from the list; below the printed torsion"])
+    rows.append(["rigid and point, axial", "not listed", f"{rigid[7]:.4f}, {point[7]:.4f}", "missing (E3.11)"])
     errors = 100.0 * (point[[0, 2, 4]] / rigid[[0, 3, 5]] - 1.0)
     rows.append(context.holds("2.2: error of the point model, bending", "about 2 %", bool(np.all(np.abs(errors - 2.0) < 0.5)),
                               ", ".join(f"{x:.1f} %" for x in errors), "E3.12: 2 % is the first pair alone"))
@@ -217,13 +216,13 @@ def table_5(context: Context) -> list[str]:
             for k, (p, f) in enumerate(zip(TABLE_5, loaded, strict=True))]
     return [
         *prose("""
-            **Table 5**, frequencies of the two models with the truss's eleven free-free modes, Hz. The torsion is also held by the
-            closed form of a shaft between discs, within 0.5 % (`tests/offline/test_dumbbell_chain.py`, `test_flexible_motion.py`)."""),
-        *table(PRINTED, rows),
+            **Table 5**, frequencies with eleven free-free modes of the truss, Hz; the reactor is a rigid body (*rigid*) or a point mass
+            (*point*). The closed form of a shaft between discs gives the torsion within 0.5 % (`tests/offline/test_dumbbell_chain.py`,
+            `test_flexible_motion.py`)."""),
+        *compared(rows),
         *prose("""
-            Free-free modes cannot carry the loads of heavy end bodies (E3.13): the same truss with modes that do (the shipped
-            `dumbbell_truss.toml`; its whole finite elements and a chain of rigid segments agree with it within 0.5 %) is softer
-            than table 5."""),
+            Free-free modes do not carry the loads of heavy end bodies (E3.13). The same truss with modes that do (shipped
+            `dumbbell_truss.toml`; finite elements and a chain of rigid segments agree with it within 0.5 %) is softer:"""),
         *table(["mode", "printed, Hz", "modes loaded by the end bodies, Hz", "print is above it by"], real),
     ]
 
@@ -258,20 +257,18 @@ def figure_4(context: Context) -> list[str]:
     paper, point, spring, rigid = (fly(name)["attitude"] for name in ("paper", "point", "spring", "rigid"))
     apart = np.abs(paper - point)
     rows = [
-        context.holds("roll of the two truss models differs most and goes on parting (4a)", "yes",
+        context.holds("roll of the truss models differs most and increasingly (4a)", "yes",
                       bool(apart[-1, 0] > 5.0 * apart[-1, 1:].max() and apart[-1, 0] > apart[HALF, 0] > apart[HALF // 2, 0]),
                       f"roll {apart[-1, 0]:.1f}°, yaw {apart[-1, 1]:.1f}°, pitch {apart[-1, 2]:.1f}° at 100 s"),
-        context.holds("rigid - spring - rigid answers like one rigid body", "yes", _peak(spring - rigid) < 0.1,
+        context.holds("spring model like one rigid body", "yes", _peak(spring - rigid) < 0.1,
                       f"largest difference {_peak(spring - rigid):.3f}° of {_peak(rigid):.0f}°"),
     ]
     ends = [[label, *(f"{x:.2f}" for x in fly(name)["attitude"][-1])] for name, label, _ in MODELS]
     return [
         *prose("""
-            **Table 4, figure 4**, attitude of the main body. The paper gives amplitudes (50, 600, 600 N·m on the main body, 100 s);
-            profile, damping and start are missing (E3.14). Assumed: constant torques in body axes, no damping, from rest; angles
-            are roll, yaw, pitch of direction cosines al_x al_z al_y. The spring model has no mass between its bodies, as its source
-            has it."""),
-        *table(PRINTED, rows), *table(["model", "roll at 100 s, °", "yaw, °", "pitch, °"], ends),
+            **Table 4, figure 4**, attitude of the main body under 50, 600, 600 N·m for 100 s. Profile, damping and start are not printed
+            (E3.14); assumed: constant torques in body axes, no damping, from rest. Angles: direction cosines al_x al_z al_y."""),
+        *compared(rows), *table(["model", "roll at 100 s, °", "yaw, °", "pitch, °"], ends),
         *_histories(context, 4, "Attitude of the main body, three models", "attitude", ("roll, °", "yaw, °", "pitch, °")),
     ]
 
@@ -288,7 +285,7 @@ def figure_5(context: Context) -> list[str]:
     books = max(abs(e["energy"] - e["work"]) / e["work"] for e in energy.values())
     paper = fly("paper")["tip"]
     statements = [
-        context.compare("5(c): largest deformation, torques reversed at 50 s, m", 1.2, turned, 0.04, ".2f"),
+        context.compare("5(c): largest deformation (1.20 m), torques reversed at 50 s, m", 1.2, turned, 0.04, ".2f"),
         context.compare("the same with constant torques, m", 1.2, constant, 0.04, ".2f",
                         "E3.14: the profile is not printed, and it is not this one"),
         context.holds("deformation is bending, not stretching", "yes", _peak(paper[:, 0]) < 0.05 * _peak(paper[:, 2]),
@@ -297,7 +294,7 @@ def figure_5(context: Context) -> list[str]:
     ]
     return [
         *prose("""
-            **Figure 5**, displacement of the truss's end seen from the main body."""), *table(PRINTED, statements),
+            **Figure 5**, displacement of the truss's end seen from the main body."""), *compared(statements),
         *table(["model", "torques", "largest x₁, m", "y₁, m", "z₁, m"], rows),
         *_histories(context, 5, "Displacement of the truss's end, constant torques, three models", "tip", ("x₁, m", "y₁, m", "z₁, m")),
         *_histories(context, 5, "The same with torques reversed at 50 s", "tip", ("x₁, m", "y₁, m", "z₁, m"), True),
@@ -309,7 +306,7 @@ def figure_6(context: Context) -> list[str]:
     early = [x[: round(20.0 / STEP)] for x in twists]
     paper, point, spring = (fly(name)["relative"] for name in ("paper", "point", "spring"))
     rows = [
-        context.holds("6(a): torsion of the point model is far smaller", "yes", _peak(early[1]) < 0.1 * _peak(early[0]),
+        context.holds("6(a): torsion of the point model far smaller", "yes", _peak(early[1]) < 0.1 * _peak(early[0]),
                       f"{_peak(early[1]):.3f}° against {_peak(early[0]):.3f}° in 20 s; later {_peak(twists[1]):.3f}° and "
                       f"{_peak(twists[0]):.3f}°: the loads of the bent truss twist both"),
         context.holds("6(b), (c): amplitudes of the two differ little", "yes",
@@ -318,7 +315,7 @@ def figure_6(context: Context) -> list[str]:
         context.holds("the spring model has no relative attitude", "yes", _peak(spring) < 1e-9, "0"),
     ]
     return [*prose("""
-            **Figure 6**, attitude of the reactor seen from the main body."""), *table(PRINTED, rows),
+            **Figure 6**, attitude of the reactor seen from the main body."""), *compared(rows),
             *_histories(context, 6, "Attitude of the reactor seen from the main body, three models", "relative",
                         ("roll, °", "yaw, °", "pitch, °"))]
 
@@ -350,9 +347,8 @@ def segments(context: Context) -> list[str]:
 
     return [
         *prose("""
-            † **Beside figure 5**: the same torques on a chain of 20 whole and two half rigid segments with axial, shear, torsion
-            and bending springs, in Pinocchio (`tests/offline/segment_chain.py`), whose stiffnesses follow from tables 1 and 3. The
-            shipped craft follows it; eleven free-free modes are a quarter short (E3.13)."""),
+            † **Beside figure 5**: the same torques on a chain of 20 whole and two half rigid segments on springs (stiffnesses from tables
+            1 and 3) in Pinocchio (`tests/offline/segment_chain.py`). Eleven free-free modes are a quarter short (E3.13)."""),
         *table(["what", "chain", "shipped craft", "verdict", "the paper's modes"], rows),
         *context.picture("003_segments", "Displacement of the truss's end: chain of segments, shipped craft, the paper's modes", figure),
     ]

@@ -1,6 +1,6 @@
 """Errata of the four papers that change numbers when a formula is taken as printed, and the test that holds the corrected form."""
 
-from tools.paper_rows.page import Block, Context, prose, table
+from tools.paper_rows.page import Block, Context, prose
 
 TREE, KANE, MOTION = "tests/multibody/test_tree_errata.py", "tests/offline/test_kane.py", "tests/offline/test_flexible_motion.py"
 
@@ -49,13 +49,11 @@ ERRATA = {
 
 
 def block(paper: str) -> Block:
-    """The paper's table of errata."""
+    """The paper's list of errata."""
 
     def make(context: Context) -> list[str]:
-        rows = [[number, place, printed, correct, f"`{file.rpartition('/')[2]}`: `{function}`"]
-                for number, place, printed, correct, file, function in ERRATA[paper]]
-        return [*prose("""**Errata** that change numbers when a formula is taken as printed. Each test puts the printed form back and
-                    sees it fail."""),
-                *table(["erratum", "place", "printed", "correct", "held by"], rows)]
+        files = ", ".join(f"`{file}`" for file in dict.fromkeys(file for *_, file, _ in ERRATA[paper]))
+        rows = [f"* {number}, {place}: {printed} → {correct}" for number, place, printed, correct, *_ in ERRATA[paper]]
+        return [*prose(f"**Errata**, printed → correct ({files}):"), "", *rows, ""]
 
     return Block(f"{paper}.errata", make)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rt_kernels.offline.collision import collide
 from tools.paper_rows import errata
-from tools.paper_rows.page import BLUE, GREEN, INK, ORANGE, PRINTED, Block, Context, panels, prose, table, thin
+from tools.paper_rows.page import BLUE, GREEN, INK, ORANGE, Block, Context, compared, panels, prose, table, thin
 
 
 @cache
@@ -83,8 +83,7 @@ def table_1(context: Context) -> list[str]:
         rows.append(context.holds("II: u1", "q1' cos q3 + q3' sin q3", printed, "q1' cos q3 + q2' sin q3", "" if not derived else "E2.1"))
         rows.append(context.holds("II: u2", "-q1' sin q3 + q3' cos q3", printed, "-q1' sin q3 + q2' cos q3", "" if not derived else "E2.1"))
     return [*prose("""
-            **Table 1 and figure 1**, the rocket in its plane: two choices of speeds, velocity of the mass centre O and its partial
-            velocities."""), *table(PRINTED, rows)]
+            **Table 1, figure 1**, plane rocket: two choices of speeds u, partial velocities of the mass centre O."""), *compared(rows)]
 
 
 # --- the rod and the particle: table 2, equations (24) to (34)
@@ -164,11 +163,10 @@ def table_2(context: Context) -> list[str]:
     rows = []
     for k, (w, v, p, *vectors) in enumerate(printed):
         same = all(sm.expand((a - b).to_matrix(B)).is_zero_matrix for a, b in zip((turn[k], centre[k], bead[k]), vectors, strict=True))
-        rows.append(context.holds(f"r = {k + 1}", f"{w}; {v}; {p}", same, f"{w}; {v}; {p}"))
+        rows.append(context.holds(f"r = {k + 1}", f"{w}, {v}, {p}", same, f"{w}, {v}, {p}"))
     return [*prose("""
-            **Table 2 and figure 3**, rod B and particle P: partial angular velocity of B, partial velocities of its centre and of
-            P."""),
-            *table(PRINTED, rows)]
+            **Table 2, figure 3**, rod B and particle P: partial angular velocity of B, partial velocities of its centre and of P."""),
+            *compared(rows)]
 
 
 def equations(context: Context) -> list[str]:
@@ -217,9 +215,9 @@ def equations(context: Context) -> list[str]:
     rows.append(context.holds("trigonometric functions", "none in (33)", not any(trigonometric[0]) and all(trigonometric[1]),
                               "none in (33), in every line of (34)"))
     return [*prose("""
-            **Equations (24) to (34)** of the rod and the particle, D = q4 - L, derived anew by `KaneModel`, (34) by Lagrange's
-            equations, and compared symbol by symbol."""),
-            *table(PRINTED, rows)]
+            **Equations (24) to (34)** of rod and particle, D = q4 - L, derived by `KaneModel`, (34) by Lagrange's equations, compared
+            symbol by symbol."""),
+            *compared(rows)]
 
 
 START = [0.0, 0.0, 0.3, 1.5, 0.4, -0.2, 0.8, 0.0]
@@ -294,8 +292,7 @@ def motion(context: Context) -> list[str]:
     return [
         *prose("""
             The paper integrates nothing. Here m = L = 1, k = 100, L0 = 1.2 from q = (0, 0, 0.3, 1.5), u = (0.4, -0.2, 0.8, 0):
-            state at 2 s and change of energy, momentum and angular momentum, which nothing from outside changes; (35) as C by
-            `KaneModel.emit_c`. Each erratum put back breaks one of them, and E2.5 only the energy."""),
+            state at 2 s and change of three constants of the motion, with each erratum put back; C by `KaneModel.emit_c`."""),
         *table(["equations", "q3, rad", "q4, m", "energy, J", "momentum, N·s", "angular momentum, N·m·s"], rows),
         *context.picture("002_rod_and_particle", "Distance of the particle from the rod's end and angle of the rod over 2 s", figure),
     ]
@@ -344,7 +341,7 @@ def gyrostats(context: Context) -> list[str]:
         J = parameters[4]
         terms = [a - b for a, b in zip(one.generalised_inertia_forces(), two.generalised_inertia_forces(), strict=True)]
         rows.append(context.holds(f"{number}, spin {'free' if free else 'given'}: rotor terms", "as printed", _same(sm, *terms),
-                                  "those of carrier and rotor as two bodies"))
+                                  "as of two bodies"))
         if free:
             last = one.generalised_inertia_forces()[3]
             same = _same(sm, last + J * (speeds[2].diff(t) + speeds[3].diff(t)))
@@ -360,9 +357,9 @@ def gyrostats(context: Context) -> list[str]:
     turned += 2.0 * np.pi * round((wanted * seconds - turned) / (2.0 * np.pi))
     rows.append(context.compare("turning of the transverse rate, closed form, rad/s", wanted, turned / seconds, 1e-9, ".9f"))
     return [*prose("""
-            **Figure 2, (11) to (13)**, a gyrostat: the printed terms of the rotor against carrier and rotor as two bodies, and the
-            motion of a gyrostat of revolution (40, 40, 25 kg·m², rotor 0.05 kg·m² at 300 rad/s) against its closed form."""),
-            *table(PRINTED, rows)]
+            **Figure 2, (11) to (13)**, gyrostat: printed rotor terms against carrier and rotor as two bodies; motion of a gyrostat of
+            revolution (40, 40, 25 kg·m², rotor 0.05 kg·m² at 300 rad/s) against its closed form."""),
+            *compared(rows)]
 
 
 # --- section 6: motion constraints and collisions
@@ -404,10 +401,10 @@ def non_holonomic(context: Context) -> list[str]:
     path = np.array(path)
     names = dict(zip([*model.speeds, *model.parameters], sm.symbols("v w m J a"), strict=True))
     rows = [
-        context.holds("multipliers", "none needed", X.shape == (2, 2), f"{X.shape[0]} equations for 3 coordinates"),
+        context.holds("no multipliers", "none needed", X.shape == (2, 2), f"{X.shape[0]} equations for 3 coordinates"),
         context.holds("equations derived", "m v' = m a w²; (J + m a²) w' = -m a v w", _same(
             sm, *(X * sm.Matrix([names[model.parameters[2]] * names[model.speeds[1]] ** 2, 0]).subs(
-                {b: a_ for a_, b in names.items()}) - sm.Matrix([Y[0], 0]))), f"Y = ({', '.join(str(y.subs(names)) for y in Y)})"),
+                {b: a_ for a_, b in names.items()}) - sm.Matrix([Y[0], 0]))), f"`Y = ({', '.join(str(y.subs(names)) for y in Y)})`"),
         context.compare("v at 3 s, V tanh k t, m/s", V * np.tanh(k * seconds), path[-1, 3], 1e-10, ".9f"),
         context.compare("w at 3 s, W sech k t, rad/s", W / np.cosh(k * seconds), path[-1, 4], 1e-10, ".9f"),
     ]
@@ -434,11 +431,10 @@ def non_holonomic(context: Context) -> list[str]:
 
     return [
         *prose("""
-            **Section 6** says that the method serves non-holonomic systems without Lagrange multipliers, and gives no example. Here
-            Chaplygin's sleigh (an edge that cannot slip sideways, m = 2 kg, J = 0.7 kg·m², centre 0.4 m ahead): `KaneModel` with
-            `dependent = {side: 0}` against the closed form. A rolling disc against sympy's own method:
+            **Section 6**, non-holonomic systems, without example. Here Chaplygin's sleigh (an edge that cannot slip sideways, m = 2 kg,
+            J = 0.7 kg·m², centre 0.4 m ahead): `KaneModel` with `dependent = {side: 0}` against the closed form. A rolling disc:
             `tests/offline/test_motion_constraints.py`."""),
-        *table(["what", "printed or closed form", "here", "verdict"], rows),
+        *compared(rows, ["what", "printed or closed form", "here", "verdict"]),
         *context.picture("002_sleigh", "Speeds of the sleigh with their closed form, path of its edge", figure),
     ]
 
@@ -453,7 +449,7 @@ def collisions(context: Context) -> list[str]:
         X = np.diag([m, m, m * l * l / 3.0])
         for e in (0.0, 0.8):
             hit = collide(X, [0.0, -v, 0.0], G[:1], e)
-            rows.append(context.compare(f"rod at {degrees}°, smooth floor, e = {e:g}: blow, N·s", m * (1 + e) * v / (1 + 3 * c * c),
+            rows.append(context.compare(f"blow on rod at {degrees}°, e = {e:g}, N·s", m * (1 + e) * v / (1 + 3 * c * c),
                                         float(hit.impulse[0]), 1e-12, ".9f"))
     c = s = np.sqrt(0.5)
     G = np.array([[0.0, 1.0, -l * c], [1.0, 0.0, l * s]])
@@ -474,10 +470,10 @@ def collisions(context: Context) -> list[str]:
         rows.append(row(name, wanted, float(left), 1e-9, ".9f") if row else context.zero(name, float(left), 1e-12))
     return [
         *prose("""
-            **Section 6**, collisions: X (u' - u) = G^T R with Newton's restitution and Coulomb's friction,
-            `rt_kernels.offline.collision` (Kane and Levinson 1985, 5.7, 5.8). No example is printed; these are closed forms, and
-            random trees agree with Pinocchio's impulse dynamics (`tests/offline/test_collision.py`)."""),
-        *table(["what", "closed form", "here", "verdict"], rows),
+            **Section 6**, collisions, without example: X (u' - u) = G^T R with Newton's restitution e and Coulomb's friction
+            (`rt_kernels.offline.collision`; Kane and Levinson 1985, 5.7, 5.8) against closed forms, on a smooth floor unless stated. Random
+            trees agree with Pinocchio's impulse dynamics (`tests/offline/test_collision.py`)."""),
+        *compared(rows, ["what", "closed form", "here", "verdict"]),
     ]
 
 

@@ -8,7 +8,7 @@ from rt_kernels.multibody import Body, Tree
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import Motion
 from tools.paper_rows import errata
-from tools.paper_rows.page import BLUE, GREEN, INK, ORANGE, PRINTED, Block, Context, panels, prose, table, thin
+from tools.paper_rows.page import BLUE, GREEN, INK, ORANGE, Block, Context, compared, panels, prose, thin
 
 # --- one instant: a base with two links, one joint of each kind
 
@@ -52,14 +52,10 @@ def instant(context: Context) -> list[str]:
     context.unexplained += [row[0] for row in rows if row[3] != "agrees"]
     return [
         *prose("""
-            The paper has formulas and no example. Its algorithm at one instant on a case of ours: a free base (10 kg), link 1 on a
-            joint about z whose torque is known, link 2 on a joint about y whose acceleration is known. Left: the whole mass matrix,
-            solved densely."""),
-        *table(["quantity", "dense equations", "recursion", "verdict"], rows),
-        *prose("""
-            As printed, the recursion does not give these: (83), (85) shift with the wrong operator (E0.7), (91) leaves the term P a
-            out (E0.10), (93) takes the wrong force (E0.11). `tests/multibody/test_tree_errata.py` puts each back and sees it fail;
-            random trees with all kinds of joints agree with Pinocchio to 1e-12 (`tests/multibody/test_tree.py`)."""),
+            The paper prints no example. Its recursion at one instant against dense equations: free base of 10 kg, link 1 on a joint
+            about z with known torque, link 2 on a joint about y with known acceleration. Random trees with all kinds of joints agree
+            with Pinocchio to 1e-12 (`tests/multibody/test_tree.py`)."""),
+        *compared(rows, ["quantity", "dense equations", "recursion", "verdict"]),
     ]
 
 
@@ -128,7 +124,6 @@ def motion(context: Context) -> list[str]:
         context.zero("angular momentum, change, N·m·s", np.ptp(data[:, 11:14], axis=0).max(), 1e-8),
         context.zero("energy less work of the given joints, share of its swing", np.abs(energy - energy[0] - work).max() / swing, 1e-3),
         context.zero("given joints at the end, less 1.2 and -0.9 rad", np.abs(data[-1, 16:] - ANGLE).max(), 1e-5),
-        ["largest turn of the base, degrees", "-", f"{turned.max():.1f}", "-"],
     ]
 
     def figure():
@@ -146,10 +141,10 @@ def motion(context: Context) -> list[str]:
         return drawn
 
     return [
-        *prose("""
-            The same in motion: a free base with an arm whose two joints are moved as given (a cycloid of 20 s, rest to rest), and
-            an antenna on a sprung hinge and a free ball joint. The torques of the given joints are what the recursion returns."""),
-        *table(PRINTED, rows),
+        *prose(f"""
+            In motion: a free base (turns by up to {turned.max():.1f}°), an arm with two given joints (cycloid of 20 s, rest to rest),
+            an antenna on a sprung hinge and a free ball joint. The recursion returns the torques of the given joints."""),
+        *compared(rows),
         *context.picture("000_mixed_joints", "Torques of the given joints, sprung hinge and attitude of the base over 40 s", figure),
     ]
 
