@@ -40,7 +40,7 @@ PAGES = {
         "docs/real-time-host", "docs/contact-stability", "docs/hydraulic-stand", "docs/structure", "docs/ethercat", "docs/sensors",
         "docs/safety",
     ],
-    "Reference": ["docs/keys", "docs/shipped", "rt_kernels/CHANNELS", "docs/api", "docs/bibliography"],
+    "Reference": ["docs/keys", "docs/shipped", "docs/validation", "rt_kernels/CHANNELS", "docs/api", "docs/bibliography"],
     "The project": ["docs/new-part", "CONTRIBUTING", "DECISIONS", "CHANGELOG"],
 }  # fmt: skip
 MORE = "More"

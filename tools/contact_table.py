@@ -1,4 +1,4 @@
-"""Restitution through the whole line: the tables of docs/contact-stability.md.
+"""Restitution through the whole line: the tables of docs/validation.md.
 
 Use: `python tools/contact_table.py [--only noisy]`.
 

@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT))
 from hil_server import registry  # noqa: E402
 from hil_server.config import tables  # noqa: E402
 from hil_server.config.kinds import kind_of  # noqa: E402
-from rt_kernels.layout import FAULTS  # noqa: E402
 from tools.generate_schemas import schemas  # noqa: E402
 
 SHIPPED = ROOT / "stand_configs"
@@ -232,19 +231,12 @@ def hazards() -> list[dict[str, Any]]:
 
 
 def safety() -> str:
-    """The page with the hazard log, and every stop of the table with the hazards that it is a barrier of."""
-    log = hazards()
+    """The page with the hazard log."""
     lines = [row("", "hazard", "cause", "barrier here", "barrier outside", "fault bits", "tests"), "|---|---|---|---|---|---|---|"]
-    for number, one in enumerate(log, 1):
+    for number, one in enumerate(hazards(), 1):
         tests = ", ".join(f"`{name.rpartition('::')[2]}`" for name in one["tests"])
         bits = ", ".join(f"`{name}`" for name in one["faults"]) or "none: nothing moves"
         lines.append(row(f"H{number}", one["hazard"], one["cause"], one["here"], one["outside"], bits, tests))
-    head = row("fault", "means", "what to do", "power", "barrier of")
-    lines += ["", "Every fault that stops a run, as the table has it:", "", head, "|---|---|---|---|---|"]
-    for name, _, severity, meaning, action, power in FAULTS:
-        if severity != "note":
-            of = ", ".join(f"H{number}" for number, one in enumerate(log, 1) if name in one["faults"])
-            lines.append(row(f"`{name}`", meaning, action, power.replace("_", " ") or "kept", of))
     text = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
     return BLOCK.sub(lambda found: found[1] + "\n" + "\n".join(lines) + "\n\n" + found[2], text)
 

@@ -22,10 +22,9 @@ INTRODUCTION = """\
 # The papers, reproduced
 
 `python tools/papers.py` recomputes four papers with the multibody library and writes this page in a few minutes (`--only 003`: one paper;
-`--check`: compare). Works and errata numbers: [bibliography.md](bibliography.md). *Agree* lists values computed here that equal print, or
-the named reference, within the tolerance given, else within rounding; tables hold the differences. The curves of the figures are not at
-hand: where print is a sentence, the sentence is judged. Blocks with † hold times of one machine or take long; tests make all others again.
-Each erratum has a test that puts the printed form back and fails.
+`--check`: compare). Works, errata numbers: [bibliography.md](bibliography.md). *Agree* lists values computed here that equal print, or the
+named reference, within the tolerance given or rounding. Curves of figures are not at hand: captions and sentences are judged. Blocks with
+† hold times of one machine or take long; tests make all others again. A test puts each erratum back and fails.
 """
 PAPERS = {
     "000": (spatial_operators, "## Meng and Han 2007: recursion by spatial operators on a free tree, mixed joints"),

@@ -14,7 +14,7 @@ each run with a stop by a sensor that was judged wrong (`SENSE`): there is to be
 
 `--power`: on each stand in software a leg runs away, jams, the emergency stop is operated, the supply is lost, a hose bursts, while the
 platform approaches. Printed: fault, when it came, when the power of the axis was taken after it, when the legs stood, the greatest way and
-speed of a leg from the injection on. `--markdown`: as the table in docs/safety.md.
+speed of a leg from the injection on. `--markdown`: as a table in Markdown.
 """
 
 import argparse

@@ -84,7 +84,7 @@ def test_legs_cross_dead_band_and_friction(context):
 
 
 def test_steady_motion_needs_the_dead_band_alone(context):
-    """overlap K_x/k_v = 46 um a leg (hydraulic-stand page, 4), after the high-pass has let the friction stand; at rest nothing moves."""
+    """overlap K_x/k_v = 46 um a leg, after the high-pass has let the friction stand; at rest nothing moves."""
     part = build(context)
     for _ in range(6000):
         s = sample(context, [0.02, 0, 0, 0, 0, 0])

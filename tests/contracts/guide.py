@@ -1,4 +1,4 @@
-"""The files that docs/new-part.md shows as a package outside of the tree: built with the project's flags, known by their entry points."""
+"""The example parts of docs/new-part.md as a package outside of the tree: built with the project's flags, known by their entry points."""
 
 import re
 import subprocess
@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "new-part.md"
+PARTS = GUIDE.parent / "parts"
 PACKAGE = "my_parts"
 # `setup.py` of the tree as a module: its flags, its directives; it refuses performance hints
 BUILD = """
@@ -29,8 +30,9 @@ tree.setup(
 
 
 def blocks():
-    """File name → its text, of every whole file in the guide."""
-    return dict(re.findall(r"^```(?:cython|python) (\S+)\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL))
+    """File name → its text: the parts beside the guide, and every whole file in it."""
+    shown = re.findall(r"^```(?:cython|python) (\S+)\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+    return {file.name: file.read_text() for file in PARTS.glob("*.pyx")} | dict(shown)
 
 
 def lines():

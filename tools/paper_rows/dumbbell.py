@@ -89,13 +89,13 @@ def fly(name: str, reverse: bool = False) -> dict[str, np.ndarray]:
 def table_1(context: Context) -> list[str]:
     body = craft("paper").links[0].body
     roll, pitch = body.inertia[0, 0], body.inertia[1, 1]
-    lumped = "mass lumped at the nodes, as (29) has it; spread along the members it is 325.5"
+    lumped = "mass lumped at the nodes (29); spread along the members: 325.5"
     rows = [
-        context.compare("B1, cube of 6 m: m a²/6, kg·m²", 42000.0, 7000.0 * 6.0**2 / 6.0, 1e-12, ".0f"),
-        context.compare("B3, cube of 3 m: m a²/6, kg·m²", 5250.0, 3500.0 * 3.0**2 / 6.0, 1e-12, ".0f"),
-        context.compare("B2: mass, kg", 1505.0, body.mass, 1e-9, ".0f"),
-        context.compare("B2: inertia about x, kg·m²", 325.0, roll, 1e-3, ".1f", lumped),
-        context.compare("B2: inertia about y, kg·m²", 114762.0, pitch, 5e-4, ".0f"),
+        context.compare("B1, m a²/6, kg·m²", 42000.0, 7000.0 * 6.0**2 / 6.0, 1e-12, ".0f"),
+        context.compare("B3, m a²/6", 5250.0, 3500.0 * 3.0**2 / 6.0, 1e-12, ".0f"),
+        context.compare("B2, kg", 1505.0, body.mass, 1e-9, ".0f"),
+        context.compare("B2 about x, kg·m²", 325.0, roll, 1e-3, ".1f", lumped),
+        context.compare("B2 about y, kg·m²", 114762.0, pitch, 5e-4, ".0f"),
     ]
     return [*prose("""
             **Table 1**, masses and inertias. Reconstructed truss: 40 square bays of 0.75 m, four longerons, four battens a frame, one
@@ -123,9 +123,9 @@ def table_2(context: Context) -> list[str]:
     rows = [
         context.compare("nodes", 1292.0, float(len(frame.nodes)), 0.0, ".0f"),
         context.compare("elements", 1612.0, float(elements), 0.0, ".0f"),
-        context.compare("area of a member, 80 × 80 × 2 mm square tube, m²", 6.24e-4, 0.08**2 - 0.076**2, 1e-9, ".3e"),
+        context.compare("area of a member, m²", 6.24e-4, 0.08**2 - 0.076**2, 1e-9, ".3e"),
         context.holds("Young's modulus, Pa", "5.0e-8", False, "1.008e+09, from table 3",
-                      f"E3.10: 5e-8 gives a first mode of {first[1]:.1e} Hz, and 5e8 one of {first[0]:.4f} Hz"),
+                      f"E3.10: first mode {first[1]:.1e} Hz with 5e-8, {first[0]:.4f} Hz with 5e8"),
     ]
     return [*prose("""
             **Table 2**, section 2, finite elements."""), *compared(rows)]
@@ -203,27 +203,26 @@ def table_5(context: Context) -> list[str]:
     one = _without_second_torsion(craft("point")).frequencies()[6:]
     single = float(one[np.abs(one - 1.053).argmin()])
     rows.append(context.compare("point 7, torsion", 1.053, float(point[6]), 6e-4, ".4f",
-                                f"E3.11: the printed figure appears when the second torsion mode is left out ({single:.4f} Hz)"))
+                                f"E3.11: {single:.4f} Hz without the second torsion mode"))
     rows.append(["rigid and point, axial", "not listed", f"{rigid[7]:.4f}, {point[7]:.4f}", "missing (E3.11)"])
     errors = 100.0 * (point[[0, 2, 4]] / rigid[[0, 3, 5]] - 1.0)
-    rows.append(context.holds("2.2: error of the point model, bending", "about 2 %", bool(np.all(np.abs(errors - 2.0) < 0.5)),
-                              ", ".join(f"{x:.1f} %" for x in errors), "E3.12: 2 % is the first pair alone"))
+    rows.append(context.holds("2.2: error of point, bending", "about 2 %", bool(np.all(np.abs(errors - 2.0) < 0.5)),
+                              ", ".join(f"{x:.1f} %" for x in errors), "E3.12: first pair only"))
     twisting = 100.0 * (point[6] / rigid[2] - 1.0)
-    rows.append(context.compare("2.2: error of the point model, torsion, %", 519.0, twisting, 0.01, ".0f",
-                                f"it follows 1.053 Hz (E3.11); with one torsion mode {100.0 * (single / rigid[2] - 1.0):.0f} %"))
+    rows.append(context.compare("2.2: torsion, %", 519.0, twisting, 0.01, ".0f",
+                                f"E3.11; with one torsion mode {100.0 * (single / rigid[2] - 1.0):.0f} %"))
     loaded = craft("mass_loaded").frequencies()[6:13]
-    real = [[f"{k + 1}" + (" (torsion)" if k == 2 else ""), f"{p:.4f}", f"{f:.4f}", f"{100.0 * (p / f - 1.0):+.0f} %"]
-            for k, (p, f) in enumerate(zip(TABLE_5, loaded, strict=True))]
+    real = ", ".join(f"{f:.4f} (print {100.0 * (p / f - 1.0):+.0f} %)" for p, f in zip(TABLE_5, loaded, strict=True))
     return [
         *prose("""
             **Table 5**, frequencies with eleven free-free modes of the truss, Hz; the reactor is a rigid body (*rigid*) or a point mass
             (*point*). The closed form of a shaft between discs gives the torsion within 0.5 % (`tests/offline/test_dumbbell_chain.py`,
             `test_flexible_motion.py`)."""),
         *compared(rows),
-        *prose("""
+        *prose(f"""
             Free-free modes do not carry the loads of heavy end bodies (E3.13). The same truss with modes that do (shipped
-            `dumbbell_truss.toml`; finite elements and a chain of rigid segments agree with it within 0.5 %) is softer:"""),
-        *table(["mode", "printed, Hz", "modes loaded by the end bodies, Hz", "print is above it by"], real),
+            `dumbbell_truss.toml`; finite elements and a chain of rigid segments agree with it within 0.5 %), Hz: {real}."""),
+        "",
     ]
 
 
@@ -263,12 +262,13 @@ def figure_4(context: Context) -> list[str]:
         context.holds("spring model like one rigid body", "yes", _peak(spring - rigid) < 0.1,
                       f"largest difference {_peak(spring - rigid):.3f}° of {_peak(rigid):.0f}°"),
     ]
-    ends = [[label, *(f"{x:.2f}" for x in fly(name)["attitude"][-1])] for name, label, _ in MODELS]
+    ends = "; ".join(f"{label} {', '.join(f'{x:.2f}' for x in fly(name)['attitude'][-1])}" for name, label, _ in MODELS)
     return [
         *prose("""
             **Table 4, figure 4**, attitude of the main body under 50, 600, 600 N·m for 100 s. Profile, damping and start are not printed
             (E3.14); assumed: constant torques in body axes, no damping, from rest. Angles: direction cosines al_x al_z al_y."""),
-        *compared(rows), *table(["model", "roll at 100 s, °", "yaw, °", "pitch, °"], ends),
+        *compared(rows),
+        *prose(f"Roll, yaw, pitch at 100 s, °: {ends}."),
         *_histories(context, 4, "Attitude of the main body, three models", "attitude", ("roll, °", "yaw, °", "pitch, °")),
     ]
 
@@ -276,27 +276,26 @@ def figure_4(context: Context) -> list[str]:
 def figure_5(context: Context) -> list[str]:
     rows = []
     for name, label, _ in MODELS:
-        for reverse in (False, True):
-            d = fly(name, reverse)["tip"]
-            rows.append([label, "reversed at 50 s" if reverse else "constant",
-                         *(f"{1e3 * _peak(d[:, k]):.2f} mm" if name == "spring" else f"{_peak(d[:, k]):.3f}" for k in range(3))])
+        tips = [fly(name, reverse)["tip"] for reverse in (False, True)]
+        rows.append([label, *(", ".join(f"{_peak(d[:, k]):.5f}" if name == "spring" else f"{_peak(d[:, k]):.3f}" for k in range(3))
+                              for d in tips)])
     constant, turned = _peak(fly("paper")["tip"][:, 2]), _peak(fly("paper", True)["tip"][:, 2])
     energy = {name: fly(name) for name in ("paper", "point")}
     books = max(abs(e["energy"] - e["work"]) / e["work"] for e in energy.values())
     paper = fly("paper")["tip"]
     statements = [
         context.compare("5(c): largest deformation (1.20 m), torques reversed at 50 s, m", 1.2, turned, 0.04, ".2f"),
-        context.compare("the same with constant torques, m", 1.2, constant, 0.04, ".2f",
-                        "E3.14: the profile is not printed, and it is not this one"),
+        context.compare("the same, constant torques, m", 1.2, constant, 0.04, ".2f",
+                        "E3.14"),
         context.holds("deformation is bending, not stretching", "yes", _peak(paper[:, 0]) < 0.05 * _peak(paper[:, 2]),
-                      f"x₁ {_peak(paper[:, 0]):.3f} m (mostly the shortening of a bent line), z₁ {_peak(paper[:, 2]):.3f} m"),
+                      f"x₁ {_peak(paper[:, 0]):.3f} m, z₁ {_peak(paper[:, 2]):.3f} m"),
         context.zero("energy less work of the torques, share", books, 1e-3),
     ]
     return [
         *prose("""
             **Figure 5**, displacement of the truss's end seen from the main body."""), *compared(statements),
-        *table(["model", "torques", "largest x₁, m", "y₁, m", "z₁, m"], rows),
-        *_histories(context, 5, "Displacement of the truss's end, constant torques, three models", "tip", ("x₁, m", "y₁, m", "z₁, m")),
+        *table(["largest x₁, y₁, z₁, m", "constant torques", "reversed at 50 s"], rows),
+        *_histories(context, 5, "Displacement of the truss's end, constant torques", "tip", ("x₁, m", "y₁, m", "z₁, m")),
         *_histories(context, 5, "The same with torques reversed at 50 s", "tip", ("x₁, m", "y₁, m", "z₁, m"), True),
     ]
 
@@ -308,15 +307,15 @@ def figure_6(context: Context) -> list[str]:
     rows = [
         context.holds("6(a): torsion of the point model far smaller", "yes", _peak(early[1]) < 0.1 * _peak(early[0]),
                       f"{_peak(early[1]):.3f}° against {_peak(early[0]):.3f}° in 20 s; later {_peak(twists[1]):.3f}° and "
-                      f"{_peak(twists[0]):.3f}°: the loads of the bent truss twist both"),
-        context.holds("6(b), (c): amplitudes of the two differ little", "yes",
+                      f"{_peak(twists[0]):.3f}°"),
+        context.holds("6(b), (c): amplitudes differ little", "yes",
                       bool(np.all(np.abs(np.abs(point[:, 1:]).max(axis=0) / np.abs(paper[:, 1:]).max(axis=0) - 1.0) < 0.25)),
                       "; ".join(f"{_peak(point[:, k]):.2f}° against {_peak(paper[:, k]):.2f}°" for k in (1, 2))),
-        context.holds("the spring model has no relative attitude", "yes", _peak(spring) < 1e-9, "0"),
+        context.holds("spring model without relative attitude", "yes", _peak(spring) < 1e-9, "0"),
     ]
     return [*prose("""
             **Figure 6**, attitude of the reactor seen from the main body."""), *compared(rows),
-            *_histories(context, 6, "Attitude of the reactor seen from the main body, three models", "relative",
+            *_histories(context, 6, "Attitude of the reactor, three models", "relative",
                         ("roll, °", "yaw, °", "pitch, °"))]
 
 
@@ -350,7 +349,7 @@ def segments(context: Context) -> list[str]:
             † **Beside figure 5**: the same torques on a chain of 20 whole and two half rigid segments on springs (stiffnesses from tables
             1 and 3) in Pinocchio (`tests/offline/segment_chain.py`). Eleven free-free modes are a quarter short (E3.13)."""),
         *table(["what", "chain", "shipped craft", "verdict", "the paper's modes"], rows),
-        *context.picture("003_segments", "Displacement of the truss's end: chain of segments, shipped craft, the paper's modes", figure),
+        *context.picture("003_segments", "Displacement of the truss's end, three models", figure),
     ]
 
 

@@ -177,18 +177,18 @@ def equations(context: Context) -> list[str]:
     D = r.q[3] - r.p[1]
     centre, bead = r.acceleration(r.centre), r.acceleration(r.bead)
     rows = [
-        context.holds("(24) acceleration of the rod's centre", "as printed",
+        context.holds("(24)", "as printed",
                       _same(sm, centre[0] - d1 + u2 * u3, centre[1] - d2 - u3 * u1), "same"),
-        context.holds("(25) acceleration of P, along b1", "... - u3 (2 u2 + D u3)", _same(sm, bead[0] - (d1 + d4 - u3 * (2 * u2 + D * u3))),
+        context.holds("(25) along b1", "... - u3 (2 u2 + D u3)", _same(sm, bead[0] - (d1 + d4 - u3 * (2 * u2 + D * u3))),
                       "... - u3 (u2 + D u3)", "E2.5" if _same(sm, bead[0] - (d1 + d4 - u3 * (u2 + D * u3))) else ""),
-        context.holds("(25) acceleration of P, along b2", "as printed", _same(sm, bead[1] - (d2 + 2 * u4 * u3 + D * d3 + u3 * u1)), "same"),
+        context.holds("(25) along b2", "as printed", _same(sm, bead[1] - (d2 + 2 * u4 * u3 + D * d3 + u3 * u1)), "same"),
     ]
-    because = ["", "sign of 2 u3 u1 (E2.6)", "", "2 u2 for u2 (E2.5), u1 without its dot (E2.7)"]
+    because = ["", "E2.6", "", "E2.5, E2.7"]
     for k, (derived, printed, right) in enumerate(zip(r.derived(), r.equations(True), r.equations(False), strict=True)):
         same = _same(sm, derived - printed)
         rows.append(context.holds(f"(33) line {k + 1}", "as printed", same, "same" if same else "corrected line",
                                   because[k] if _same(sm, derived - right) else ""))
-    rows.append(context.holds("(32) active forces", "0, 0, 0, -k (q4 - L0)",
+    rows.append(context.holds("(32)", "0, 0, 0, -k (q4 - L0)",
                               _same(sm, *(a - b for a, b in zip(r.model.generalised_active_forces(), (0, 0, 0, -r.p[2] * (r.q[3] - r.p[3])),
                                                                 strict=True))), "same"))
     q1, q2, q3, q4 = r.q
@@ -200,7 +200,7 @@ def equations(context: Context) -> list[str]:
                   (L + q4) * (a2 - a1 * s3) + (sm.Rational(4, 3) * L**2 + q4**2) * a3 + 2 * v3 * v4 * q4,
                   a4 + v1 * c3 + v2 * s3 - v3**2 * q4 + k_ / m * (q4 - L0)]
     right_34 = [*printed_34[:2], printed_34[2] + (L + q4) * a2 * (c3 - 1), printed_34[3] + (a1 - v1) * c3 + (a2 - v2) * s3]
-    reasons = ["", "", "q2'' without its cos q3 (E2.8)", "q1', q2' for q1'', q2'' (E2.8)"]
+    reasons = ["", "", "E2.8", "E2.8"]
     for k, (derived, printed, right) in enumerate(zip(r.lagrange, printed_34, right_34, strict=True)):
         same = _same(sm, derived - printed)
         rows.append(context.holds(f"(34) line {k + 1}", "as printed", same, "same" if same else "corrected line",
@@ -210,10 +210,10 @@ def equations(context: Context) -> list[str]:
     dots = [sum(sm.expand(e).coeff(x.diff(t)) != 0 for x in r.u) for e in ours]
     seconds = [sum(sm.expand(e).coeff(x.diff(t, 2)) != 0 for x in r.q) for e in others]
     trigonometric = [any(e.has(f) for f in (sm.sin, sm.cos)) for e in ours], [any(e.has(f) for f in (sm.sin, sm.cos)) for e in others]
-    rows.append(context.holds("derivatives of speeds in each line of (33)", "2", set(dots) == {2}, ", ".join(map(str, dots))))
-    rows.append(context.holds("second derivatives in each line of (34)", "3", set(seconds) == {3}, ", ".join(map(str, seconds))))
-    rows.append(context.holds("trigonometric functions", "none in (33)", not any(trigonometric[0]) and all(trigonometric[1]),
-                              "none in (33), in every line of (34)"))
+    rows.append(context.holds("derivatives in each line of (33)", "2", set(dots) == {2}, ", ".join(map(str, dots))))
+    rows.append(context.holds("in each line of (34)", "3", set(seconds) == {3}, ", ".join(map(str, seconds))))
+    rows.append(context.holds("trigonometry", "none in (33)", not any(trigonometric[0]) and all(trigonometric[1]),
+                              "none in (33), in all of (34)"))
     return [*prose("""
             **Equations (24) to (34)** of rod and particle, D = q4 - L, derived by `KaneModel`, (34) by Lagrange's equations, compared
             symbol by symbol."""),
@@ -266,15 +266,15 @@ def motion(context: Context) -> list[str]:
     ends = {}
     right = r.equations(False)
     printed = r.equations(True)
-    for name, left in (("(33) corrected", right), ("E2.6 alone, line 2 as printed", [right[0], printed[1], *right[2:]]),
-                       ("E2.5 alone, 2 u2 in line 4", [*right[:3], right[3] - r.u[2] * r.u[1]]),
-                       ("E2.7 alone, u1 for u1' in line 4", [*right[:3], right[3] - r.u[0].diff(r.t) + r.u[0]])):
+    for name, left in (("(33) corrected", right), ("E2.6 put back", [right[0], printed[1], *right[2:]]),
+                       ("E2.5 in line 4", [*right[:3], right[3] - r.u[2] * r.u[1]]),
+                       ("E2.7 in line 4", [*right[:3], right[3] - r.u[0].diff(r.t) + r.u[0]])):
         ends[name] = solve_ivp(_field(r, left), (0.0, 2.0), START, method="DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
     start = _invariants(np.array(START))
     rows = []
-    for name, y in (("generated C, 16 000 steps of RK4", path[-1]), *ends.items()):
+    for name, y in (("C of `KaneModel`, RK4", path[-1]), *ends.items()):
         change = np.abs(_invariants(y) - start)
-        shown = ["below 1e-8" if x < 1e-8 else f"{x:.2g}" for x in (change[0], change[1:3].max(), change[3])]
+        shown = ["0" if x < 1e-8 else f"{x:.2g}" for x in (change[0], change[1:3].max(), change[3])]
         rows.append([name, f"{y[2]:.6f}", f"{y[3]:.6f}", *shown])
     if not np.abs(path[-1] - ends["(33) corrected"]).max() < 1e-9:
         context.unexplained.append("motion of the rod and the particle")
@@ -292,9 +292,9 @@ def motion(context: Context) -> list[str]:
     return [
         *prose("""
             The paper integrates nothing. Here m = L = 1, k = 100, L0 = 1.2 from q = (0, 0, 0.3, 1.5), u = (0.4, -0.2, 0.8, 0):
-            state at 2 s and change of three constants of the motion, with each erratum put back; C by `KaneModel.emit_c`."""),
-        *table(["equations", "q3, rad", "q4, m", "energy, J", "momentum, N·s", "angular momentum, N·m·s"], rows),
-        *context.picture("002_rod_and_particle", "Distance of the particle from the rod's end and angle of the rod over 2 s", figure),
+            state at 2 s and change of three constants of the motion (0: below 1e-8), with each erratum put back."""),
+        *table(["equations", "q3, rad", "q4, m", "energy, J", "momentum, N·s", "angular, N·m·s"], rows),
+        *context.picture("002_rod_and_particle", "Distance of the particle from the rod's end, angle of the rod", figure),
     ]
 
 
@@ -340,7 +340,7 @@ def gyrostats(context: Context) -> list[str]:
         one, two, speeds, parameters = gyrostat(free)
         J = parameters[4]
         terms = [a - b for a, b in zip(one.generalised_inertia_forces(), two.generalised_inertia_forces(), strict=True)]
-        rows.append(context.holds(f"{number}, spin {'free' if free else 'given'}: rotor terms", "as printed", _same(sm, *terms),
+        rows.append(context.holds(f"{number}, rotor terms, spin {'free' if free else 'given'}", "as printed", _same(sm, *terms),
                                   "as of two bodies"))
         if free:
             last = one.generalised_inertia_forces()[3]
@@ -355,7 +355,7 @@ def gyrostats(context: Context) -> list[str]:
     wanted = ((C + J - A - transverse) * omega_3 + J * Omega) / (A + transverse)
     turned = np.unwrap([0.0, np.arctan2(u[1], u[0])])[1]
     turned += 2.0 * np.pi * round((wanted * seconds - turned) / (2.0 * np.pi))
-    rows.append(context.compare("turning of the transverse rate, closed form, rad/s", wanted, turned / seconds, 1e-9, ".9f"))
+    rows.append(context.compare("turning of the transverse rate, rad/s", wanted, turned / seconds, 1e-9, ".9f"))
     return [*prose("""
             **Figure 2, (11) to (13)**, gyrostat: printed rotor terms against carrier and rotor as two bodies; motion of a gyrostat of
             revolution (40, 40, 25 kg·m², rotor 0.05 kg·m² at 300 rad/s) against its closed form."""),
@@ -434,7 +434,7 @@ def non_holonomic(context: Context) -> list[str]:
             **Section 6**, non-holonomic systems, without example. Here Chaplygin's sleigh (an edge that cannot slip sideways, m = 2 kg,
             J = 0.7 kg·m², centre 0.4 m ahead): `KaneModel` with `dependent = {side: 0}` against the closed form. A rolling disc:
             `tests/offline/test_motion_constraints.py`."""),
-        *compared(rows, ["what", "printed or closed form", "here", "verdict"]),
+        *compared(rows),
         *context.picture("002_sleigh", "Speeds of the sleigh with their closed form, path of its edge", figure),
     ]
 
@@ -449,12 +449,12 @@ def collisions(context: Context) -> list[str]:
         X = np.diag([m, m, m * l * l / 3.0])
         for e in (0.0, 0.8):
             hit = collide(X, [0.0, -v, 0.0], G[:1], e)
-            rows.append(context.compare(f"blow on rod at {degrees}°, e = {e:g}, N·s", m * (1 + e) * v / (1 + 3 * c * c),
+            rows.append(context.compare(f"{degrees}°, e = {e:g}", m * (1 + e) * v / (1 + 3 * c * c),
                                         float(hit.impulse[0]), 1e-12, ".9f"))
     c = s = np.sqrt(0.5)
     G = np.array([[0.0, 1.0, -l * c], [1.0, 0.0, l * s]])
     held = collide(X, [0.0, -v, 0.0], G, 0.0, np.inf)
-    rows.append(context.compare("rod at 45°, floor that holds: tangential over normal", 0.6, abs(float(held.impulse[1] / held.impulse[0])),
+    rows.append(context.compare("45°, floor that holds: tangential over normal", 0.6, abs(float(held.impulse[1] / held.impulse[0])),
                                 1e-12, ".9f"))
     # a solid ball that slips: mu = 0.05 slides through the blow, mu = 0.9 rolls away
     m, r = 0.5, 0.1
@@ -466,14 +466,14 @@ def collisions(context: Context) -> list[str]:
         hit = collide(X, u, G, 0.8, mu)
         left = np.linalg.norm((G @ hit.u)[1:])
         row = context.compare if wanted else None
-        name = f"ball with spin, e = 0.8, μ = {mu:g}: slip after, m/s"
+        name = f"spinning ball, μ = {mu:g}: slip after, m/s"
         rows.append(row(name, wanted, float(left), 1e-9, ".9f") if row else context.zero(name, float(left), 1e-12))
     return [
         *prose("""
-            **Section 6**, collisions, without example: X (u' - u) = G^T R with Newton's restitution e and Coulomb's friction
-            (`rt_kernels.offline.collision`; Kane and Levinson 1985, 5.7, 5.8) against closed forms, on a smooth floor unless stated. Random
-            trees agree with Pinocchio's impulse dynamics (`tests/offline/test_collision.py`)."""),
-        *compared(rows, ["what", "closed form", "here", "verdict"]),
+            **Section 6**, collisions, without example: X (u' - u) = G^T R, Newton's restitution e, Coulomb's friction
+            (`rt_kernels.offline.collision`; Kane and Levinson 1985, 5.7, 5.8) against closed forms: blow on an inclined rod on a smooth
+            floor, N·s, and others. Random trees agree with Pinocchio's impulse dynamics (`tests/offline/test_collision.py`)."""),
+        *compared(rows),
     ]
 
 

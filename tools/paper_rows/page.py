@@ -96,18 +96,15 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return ["", "| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows), ""]
 
 
-PRINTED = ["what", "printed", "here", "verdict"]
-
-
-def compared(rows: list[list[str]], head: list[str] | None = None) -> list[str]:
-    """Rows of a comparison: those that agree as a sentence for each verdict, the others as a table."""
+def compared(rows: list[list[str]]) -> list[str]:
+    """Rows of a comparison: those that agree as a sentence for each verdict, the others as a list."""
     lines: list[str] = []
     good = [row for row in rows if row[3].startswith("agrees")]
     for verdict in dict.fromkeys(row[3] for row in good):
         listed = [what if here == "same" else f"{what} ({here})" for what, _, here, *found in good if found[0] == verdict]
         lines += ["", *prose(f"Agree{verdict.removeprefix('agrees')}: {'; '.join(listed)}.")]
-    rest = [row for row in rows if row not in good]
-    return [*lines, *table(head or PRINTED, rest)] if rest else [*lines, ""]
+    rest = [f"* {what}: printed {printed}, here {here}; {verdict}" for what, printed, here, verdict in rows if verdict[:6] != "agrees"]
+    return [*lines, "", *rest, ""]
 
 
 def panels(count: int, columns: int = 1, height: float = 1.9):

@@ -1,0 +1,71 @@
+"""Round elastic pad on the target unit; the nose of the active unit, at the origin of A, meets it along the docking axis X of T.
+
+    f = k depth        on the target along X, while depth = x of the nose in T > 0; no friction
+"""
+
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport pose, vec3
+from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
+from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
+
+from rt_kernels.parameters import Aux, Parameter, checked
+from rt_kernels.pictures import ACTIVE, TARGET, Bar, Looks, Mimic, Picture, Shape, circle
+
+
+cdef struct Self:
+    double stiffness
+
+
+cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
+    cdef double minus[6]
+    cdef int i
+    memset(out, 0, sizeof(MechanismOutput))
+    # force on the target at the nose, its moment about the origin of T
+    if inp.X_TA[0] > 0.0:
+        out.F_T[0] = (<Self *>self).stiffness * inp.X_TA[0]
+        vec3.cross(inp.X_TA, out.F_T, out.F_T + 3)
+        out.signals = MECHANISM_SIGNAL_DK1
+    # the opposite on the active vehicle, at and in A
+    for i in range(6):
+        minus[i] = -out.F_T[i]
+    pose.wrench_to_child(inp.X_TA, minus, out.F_A)
+    aux[0] = inp.X_TA[0]
+
+
+class PadPicture(Picture):
+    """Pad as a ring, nose as a line, depth as a bar."""
+
+    MIMIC = Mimic(("side",), (1, 2), (4,), (("bars", {"place": "axial"}),))
+
+    def build(self, m):
+        pad = Shape("T", TARGET, [circle(0.0, m["radius_m"])], "pad")
+        nose = Shape("A", ACTIVE, [[[-0.3, 0.0, 0.0], [0.0, 0.0, 0.0]]], "nose")
+        return Looks(2.0 * m["radius_m"], [pad, nose], [Bar("depth", "pad.depth", 0, "m", 0.05, "axial")])
+
+    def bodies(self, values, X_TA):
+        return {}, {}
+
+    def touching(self, values):
+        return ["pad"] if values.get("pad.depth", 0.0) > 0.0 else []
+
+
+cdef class Pad(MechanismPart):
+    """Elastic pad and nose."""
+
+    PARAMETERS = (
+        Parameter("stiffness_n_per_m", "float", "N/m", "of the pad", low=1.0, high=1e8),
+        Parameter("radius_m", "float", "m", "of the pad, for the picture", 0.2, low=0.01, high=2.0),
+    )
+    AUX = (Aux("pad.depth", "m", "nose below the surface of the pad, negative: gap"),)
+    PICTURE = PadPicture
+    cdef Self c
+
+    def __init__(self, **given):
+        self.c.stiffness = checked(self.PARAMETERS, given)["stiffness_n_per_m"]
+        self.plug.self = &self.c
+        self.plug.advance = advance
+
+    def max_penetration(self, X_TA):
+        """Depth at the relative pose X_TA (7), m; negative: a gap."""
+        return float(X_TA[0])
