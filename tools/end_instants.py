@@ -180,7 +180,8 @@ def wrong_hold(r: np.ndarray) -> list[str]:
     touches = np.flatnonzero(force > 20.0)
     reported = np.flatnonzero(r["faults"] & FAULT["hold_touches"])
     found = []
-    if len(touches) and not (len(reported) and reported[0] <= held[touches[0]]):
+    # a hold that is taken in the tick of the touch is none before it
+    if len(touches) and touches[0] > 0 and not (len(reported) and reported[0] <= held[touches[0]]):
         found.append(f"touches with {force.max():.0f} N after a hold that did not say so")
     if len(touches) and not inside["contact"][touches].all():
         found.append(f"{force[touches][inside['contact'][touches] == 0].max():.0f} N in hold without contact")
