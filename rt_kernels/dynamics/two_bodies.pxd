@@ -104,7 +104,7 @@ cdef inline void take_motion(Sample *o, const double *X, const double *V) noexce
     put_twist(twist(V), o.V_TA)
 
 
-cdef void integrate_body(const Vehicle *vehicle, Body *b, Vec3 f, Vec3 m, double h, double late) noexcept nogil
+cdef void integrate_body(const Vehicle *vehicle, Body *b, const Vec3 *f, const Vec3 *m, double h, double late) noexcept nogil
 cdef void relative_state(const Params *p, const State *s, double *X_TA, double *V_TA) noexcept nogil
 cdef void start_from_relative(const Params *p, State *s, const double *X_TA, const double *V_TA) noexcept nogil
 cdef void fill_vehicle(Vehicle *out, name, vehicle)

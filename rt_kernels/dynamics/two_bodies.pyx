@@ -44,13 +44,16 @@ cdef inline Vec3 angular_rate(const Vehicle *vehicle, Quat q, Vec3 L) noexcept n
     return rotate(q, mat_vec(mat(vehicle.inverse_inertia), rotate_back(q, L)))
 
 
-cdef void integrate_body(const Vehicle *vehicle, Body *b, Vec3 f, Vec3 m, double h, double late) noexcept nogil:
-    """One step under force f and moment m about the centre of mass, both in N axes. late: 0 symplectic, 1/2, 1 explicit."""
-    accumulate(h * vehicle.inverse_mass, f, &b.v, &b.v_rest)
-    accumulate(h, m, &b.L, &b.L_rest)
+cdef void integrate_body(const Vehicle *vehicle, Body *b, const Vec3 *f, const Vec3 *m, double h, double late) noexcept nogil:
+    """One step under force f and moment m about the centre of mass, both in N axes. late: 0 symplectic, 1/2, 1 explicit.
+
+    f and m by pointer: structs by value would go through memory, as the function is not inlined.
+    """
+    accumulate(h * vehicle.inverse_mass, f[0], &b.v, &b.v_rest)
+    accumulate(h, m[0], &b.L, &b.L_rest)
     # velocity and angular momentum with which the positions move
-    cdef Vec3 v = add(b.v, mul(-late * h * vehicle.inverse_mass, f))
-    cdef Vec3 L = add(b.L, mul(-late * h, m))
+    cdef Vec3 v = add(b.v, mul(-late * h * vehicle.inverse_mass, f[0]))
+    cdef Vec3 L = add(b.L, mul(-late * h, m[0]))
     accumulate(h, v, &b.p, &b.p_rest)
     # attitude with the rate at half the step
     cdef Quat q_half = turned(b.q, angular_rate(vehicle, b.q, L), 0.5 * h)
@@ -138,8 +141,8 @@ cdef void integrate_free(const Params *p, State *s, Wrench F_T, Wrench control_A
     if acts(control_T):
         f_V = add(f_V, rotate(v.q, control_T.f))
         m_V = add(m_V, rotate(v.q, control_T.m))
-    integrate_body(&p.active, &s.active, f_C, m_C, h, p.late)
-    integrate_body(&p.target, &s.target, f_V, m_V, h, p.late)
+    integrate_body(&p.active, &s.active, &f_C, &m_C, h, p.late)
+    integrate_body(&p.target, &s.target, &f_V, &m_V, h, p.late)
     if orbiting:
         drift_reference(h, &s.reference)
         fall_free(p, s, 0.5 * h)

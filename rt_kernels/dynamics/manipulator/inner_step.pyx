@@ -286,7 +286,7 @@ cdef inline void move_payload(Arm *self, const Contact *contact, const Link *lin
         vec3.add(m, r, m)
         vec3.sub(contact.f, f, f)
         vec3.sub(contact.moment, m, m)
-        integrate_body(&p.pair.active, b, vec(f), vec(m), h, 0.0)
+        integrate_body(&p.pair.active, b, <const Vec3 *>f, <const Vec3 *>m, h, 0.0)
     if p.free:
         integrate_root(self)
 
