@@ -339,3 +339,29 @@ cdef inline Mat3 to_matrix(Quat q) noexcept nogil:
     R.yx = xy + wz; R.yy = 1.0 - (xx + zz); R.yz = yz - wx
     R.zx = xz - wy; R.zy = yz + wx; R.zz = 1.0 - (xx + yy)
     return R
+
+
+cdef inline Mat3 mat_sum(Mat3 A, Mat3 B) noexcept nogil:
+    cdef Mat3 out
+    out.xx = A.xx + B.xx; out.xy = A.xy + B.xy; out.xz = A.xz + B.xz
+    out.yx = A.yx + B.yx; out.yy = A.yy + B.yy; out.yz = A.yz + B.yz
+    out.zx = A.zx + B.zx; out.zy = A.zy + B.zy; out.zz = A.zz + B.zz
+    return out
+
+
+cdef inline Vec3 mat_solve(Mat3 A, Vec3 b) noexcept nogil:
+    """A^-1 b for a symmetric positive definite matrix (adjugate)."""
+    cdef double xx = A.yy * A.zz - A.yz * A.zy, xy = A.yz * A.zx - A.yx * A.zz, xz = A.yx * A.zy - A.yy * A.zx
+    cdef double d = 1.0 / (A.xx * xx + A.xy * xy + A.xz * xz)
+    return xyz(d * (xx * b.x + (A.xz * A.zy - A.xy * A.zz) * b.y + (A.xy * A.yz - A.xz * A.yy) * b.z),
+               d * (xy * b.x + (A.xx * A.zz - A.xz * A.zx) * b.y + (A.xz * A.yx - A.xx * A.yz) * b.z),
+               d * (xz * b.x + (A.xy * A.zx - A.xx * A.zy) * b.y + (A.xx * A.yy - A.xy * A.yx) * b.z))
+
+
+cdef inline Quat quat_of(Mat3 R_AB) noexcept nogil:
+    # q_AB
+    cdef double R[9]
+    cdef double q[4]
+    put_mat(R_AB, R)
+    quaternion.from_matrix(R, q)
+    return quat(q)
