@@ -3,9 +3,10 @@
     v_A = add(cross(a.w, sub(X_NA.p, a.p)), a.v)
 
 The structs have the layout of the arrays that samples, states and files hold: `Vec3` is `double[3]`, `Quat` `double[4]` (x, y, z, w),
-`Pose` `double[7]` (position, quaternion), `Twist` `double[6]` (linear first), `Wrench` `double[6]` (force first), `Mat3` `double[9]` by rows.
-`vec`, `quat`, `pose`, `twist`, `wrench` and `mat` read such an array, `put`, `put_quat`, `put_pose`, `put_twist`, `put_wrench` and `put_mat`
-write one. Every function does its operations in one fixed order, so that results are the same to the bit wherever it is inlined.
+`Pose` `double[7]` (position, quaternion), `Twist` `double[6]` (linear first), `Wrench` `double[6]` (force first), `Mat3` `double[9]` by
+rows, `Inertia` `double[10]` of a rigid body. `vec`, `quat`, `pose`, `twist`, `wrench`, `mat` and `inertia` read such an array; `put`,
+`put_quat`, `put_pose`, `put_twist`, `put_wrench`, `put_mat` and `put_inertia` write one. Every function does its operations in one fixed
+order, so that results are the same to the bit wherever it is inlined.
 
 Frames in monogram notation: `X_AB` is the pose of B in A, `R_AB` and `q_AB` map components from B to A.
 """
@@ -53,6 +54,17 @@ cdef struct Mat3:
     double yz
     double zx
     double zy
+    double zz
+
+
+cdef struct Inertia:
+    double m
+    Vec3 h                 # mass times centre of mass
+    double xx              # tensor about the origin
+    double xy
+    double xz
+    double yy
+    double yz
     double zz
 
 
@@ -278,6 +290,16 @@ cdef inline Twist motion_to_child(Pose X_AB, Twist V_A) noexcept nogil:
     return twist_of(rotate_back(X_AB.q, sub(V_A.v, cross(X_AB.p, V_A.w))), rotate_back(X_AB.q, V_A.w))
 
 
+cdef inline Twist cross_motion(Twist V, Twist U) noexcept nogil:
+    """V x U for motions: (w x u + v x u_w, w x u_w), Featherstone 2008, (2.31)."""
+    return twist_of(add(cross(V.w, U.v), cross(V.v, U.w)), cross(V.w, U.w))
+
+
+cdef inline Wrench cross_force(Twist V, Wrench F) noexcept nogil:
+    """V x* F for forces: (w x f, w x m + v x f), Featherstone 2008, (2.32)."""
+    return wrench_of(cross(V.w, F.f), add(cross(V.w, F.m), cross(V.v, F.f)))
+
+
 # -- matrices ------------------------------------------------------------------------------------------------------------
 
 
@@ -339,3 +361,96 @@ cdef inline Mat3 to_matrix(Quat q) noexcept nogil:
     R.yx = xy + wz; R.yy = 1.0 - (xx + zz); R.yz = yz - wx
     R.zx = xz - wy; R.zy = yz + wx; R.zz = 1.0 - (xx + yy)
     return R
+
+
+cdef inline Quat quat_of(Mat3 R_AB) noexcept nogil:
+    # q_AB
+    cdef double R[9]
+    cdef double q[4]
+    put_mat(R_AB, R)
+    quaternion.from_matrix(R, q)
+    return quat(q)
+
+
+cdef inline Mat3 unit_matrix() noexcept nogil:
+    cdef Mat3 out
+    out.xx = 1.0; out.xy = 0.0; out.xz = 0.0
+    out.yx = 0.0; out.yy = 1.0; out.yz = 0.0
+    out.zx = 0.0; out.zy = 0.0; out.zz = 1.0
+    return out
+
+
+cdef inline Mat3 mat_sum(Mat3 A, Mat3 B) noexcept nogil:
+    cdef Mat3 out
+    out.xx = A.xx + B.xx; out.xy = A.xy + B.xy; out.xz = A.xz + B.xz
+    out.yx = A.yx + B.yx; out.yy = A.yy + B.yy; out.yz = A.yz + B.yz
+    out.zx = A.zx + B.zx; out.zy = A.zy + B.zy; out.zz = A.zz + B.zz
+    return out
+
+
+cdef inline double trace(Mat3 A) noexcept nogil:
+    return A.xx + A.yy + A.zz
+
+
+cdef inline Vec3 antisymmetric_part(Mat3 R) noexcept nogil:
+    # a of [a] = (R - R^T)/2: for a small rotation its vector
+    return xyz(0.5 * (R.zy - R.yz), 0.5 * (R.xz - R.zx), 0.5 * (R.yx - R.xy))
+
+
+cdef inline Mat3 rows_of(Vec3 x, Vec3 y, Vec3 z) noexcept nogil:
+    cdef Mat3 out
+    out.xx = x.x; out.xy = x.y; out.xz = x.z
+    out.yx = y.x; out.yy = y.y; out.yz = y.z
+    out.zx = z.x; out.zy = z.y; out.zz = z.z
+    return out
+
+
+cdef inline Mat3 cross_rows(Vec3 p, Mat3 A) noexcept nogil:
+    # rows p x (row of A): -A [p]
+    return rows_of(cross(p, xyz(A.xx, A.xy, A.xz)), cross(p, xyz(A.yx, A.yy, A.yz)), cross(p, xyz(A.zx, A.zy, A.zz)))
+
+
+cdef inline Mat3 cross_columns(Vec3 p, Mat3 A) noexcept nogil:
+    # columns p x (column of A): [p] A
+    return transposed(cross_rows(p, transposed(A)))
+
+
+cdef inline Mat3 rotated_tensor(Mat3 R, Mat3 S) noexcept nogil:
+    # R S R^T
+    return mat_multiply(mat_multiply(R, S), transposed(R))
+
+
+# -- rigid-body inertia --------------------------------------------------------------------------------------------------
+
+
+cdef inline Inertia inertia(const double *I) noexcept nogil:
+    cdef Inertia out
+    out.m = I[0]
+    out.h = vec(I + 1)
+    out.xx = I[4]; out.xy = I[5]; out.xz = I[6]; out.yy = I[7]; out.yz = I[8]; out.zz = I[9]
+    return out
+
+
+cdef inline void put_inertia(Inertia I, double *out) noexcept nogil:
+    out[0] = I.m
+    put(I.h, out + 1)
+    out[4] = I.xx; out[5] = I.xy; out[6] = I.xz; out[7] = I.yy; out[8] = I.yz; out[9] = I.zz
+
+
+cdef inline Mat3 tensor(Inertia I) noexcept nogil:
+    # about the origin
+    cdef Mat3 out
+    out.xx = I.xx; out.xy = I.xy; out.xz = I.xz
+    out.yx = I.xy; out.yy = I.yy; out.yz = I.yz
+    out.zx = I.xz; out.zy = I.yz; out.zz = I.zz
+    return out
+
+
+cdef inline Wrench momentum_of(Inertia I, Twist V) noexcept nogil:
+    """I V: f = m v + w x h, moment = I_o w + h x v."""
+    return wrench_of(add(cross(V.w, I.h), mul(I.m, V.v)), add(mat_vec(tensor(I), V.w), cross(I.h, V.v)))
+
+
+cdef inline double kinetic_energy(Inertia I, Twist V) noexcept nogil:
+    # V . I V / 2
+    return 0.5 * power(V, momentum_of(I, V))
