@@ -388,6 +388,15 @@ cdef inline Mat3 mat_sum(Mat3 A, Mat3 B) noexcept nogil:
     return out
 
 
+cdef inline Mat3 mat_scaled(double s, Mat3 A) noexcept nogil:
+    # s A
+    cdef Mat3 out
+    out.xx = s * A.xx; out.xy = s * A.xy; out.xz = s * A.xz
+    out.yx = s * A.yx; out.yy = s * A.yy; out.yz = s * A.yz
+    out.zx = s * A.zx; out.zy = s * A.zy; out.zz = s * A.zz
+    return out
+
+
 cdef inline double trace(Mat3 A) noexcept nogil:
     return A.xx + A.yy + A.zz
 
