@@ -363,6 +363,23 @@ cdef inline Mat3 to_matrix(Quat q) noexcept nogil:
     return R
 
 
+cdef inline Mat3 mat_sum(Mat3 A, Mat3 B) noexcept nogil:
+    cdef Mat3 out
+    out.xx = A.xx + B.xx; out.xy = A.xy + B.xy; out.xz = A.xz + B.xz
+    out.yx = A.yx + B.yx; out.yy = A.yy + B.yy; out.yz = A.yz + B.yz
+    out.zx = A.zx + B.zx; out.zy = A.zy + B.zy; out.zz = A.zz + B.zz
+    return out
+
+
+cdef inline Vec3 mat_solve(Mat3 A, Vec3 b) noexcept nogil:
+    """A^-1 b for a symmetric positive definite matrix (adjugate)."""
+    cdef double xx = A.yy * A.zz - A.yz * A.zy, xy = A.yz * A.zx - A.yx * A.zz, xz = A.yx * A.zy - A.yy * A.zx
+    cdef double d = 1.0 / (A.xx * xx + A.xy * xy + A.xz * xz)
+    return xyz(d * (xx * b.x + (A.xz * A.zy - A.xy * A.zz) * b.y + (A.xy * A.yz - A.xz * A.yy) * b.z),
+               d * (xy * b.x + (A.xx * A.zz - A.xz * A.zx) * b.y + (A.xz * A.yx - A.xx * A.yz) * b.z),
+               d * (xz * b.x + (A.xy * A.zx - A.xx * A.zy) * b.y + (A.xx * A.yy - A.xy * A.yx) * b.z))
+
+
 cdef inline Quat quat_of(Mat3 R_AB) noexcept nogil:
     # q_AB
     cdef double R[9]
@@ -377,14 +394,6 @@ cdef inline Mat3 unit_matrix() noexcept nogil:
     out.xx = 1.0; out.xy = 0.0; out.xz = 0.0
     out.yx = 0.0; out.yy = 1.0; out.yz = 0.0
     out.zx = 0.0; out.zy = 0.0; out.zz = 1.0
-    return out
-
-
-cdef inline Mat3 mat_sum(Mat3 A, Mat3 B) noexcept nogil:
-    cdef Mat3 out
-    out.xx = A.xx + B.xx; out.xy = A.xy + B.xy; out.xz = A.xz + B.xz
-    out.yx = A.yx + B.yx; out.yy = A.yy + B.yy; out.yz = A.yz + B.yz
-    out.zx = A.zx + B.zx; out.zy = A.zy + B.zy; out.zz = A.zz + B.zz
     return out
 
 
@@ -427,6 +436,27 @@ cdef inline Mat3 cross_columns(Vec3 p, Mat3 A) noexcept nogil:
 cdef inline Mat3 rotated_tensor(Mat3 R, Mat3 S) noexcept nogil:
     # R S R^T
     return mat_multiply(mat_multiply(R, S), transposed(R))
+
+
+cdef inline Mat3 block(const double *M) noexcept nogil:
+    # 3x3 block of a 6x6 matrix, M: its first element
+    cdef Mat3 B
+    B.xx = M[0]; B.xy = M[1]; B.xz = M[2]
+    B.yx = M[6]; B.yy = M[7]; B.yz = M[8]
+    B.zx = M[12]; B.zy = M[13]; B.zz = M[14]
+    return B
+
+
+cdef inline void put_block(Mat3 B, double *M) noexcept nogil:
+    M[0] = B.xx; M[1] = B.xy; M[2] = B.xz
+    M[6] = B.yx; M[7] = B.yy; M[8] = B.yz
+    M[12] = B.zx; M[13] = B.zy; M[14] = B.zz
+
+
+cdef inline void add_block(Mat3 B, double *M) noexcept nogil:
+    M[0] += B.xx; M[1] += B.xy; M[2] += B.xz
+    M[6] += B.yx; M[7] += B.yy; M[8] += B.yz
+    M[12] += B.zx; M[13] += B.zy; M[14] += B.zz
 
 
 # -- rigid-body inertia --------------------------------------------------------------------------------------------------

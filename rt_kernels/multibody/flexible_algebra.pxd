@@ -83,27 +83,6 @@ cdef inline void backward_solve(const double *L, int n, int stride, double *x) n
         x[i] *= L[i * stride + i]
 
 
-cdef inline Mat3 block(const double *M) noexcept nogil:
-    # 3x3 block of a 6x6 matrix, M: its first element
-    cdef Mat3 B
-    B.xx = M[0]; B.xy = M[1]; B.xz = M[2]
-    B.yx = M[6]; B.yy = M[7]; B.yz = M[8]
-    B.zx = M[12]; B.zy = M[13]; B.zz = M[14]
-    return B
-
-
-cdef inline void put_block(Mat3 B, double *M) noexcept nogil:
-    M[0] = B.xx; M[1] = B.xy; M[2] = B.xz
-    M[6] = B.yx; M[7] = B.yy; M[8] = B.yz
-    M[12] = B.zx; M[13] = B.zy; M[14] = B.zz
-
-
-cdef inline void add_block(Mat3 B, double *M) noexcept nogil:
-    M[0] += B.xx; M[1] += B.xy; M[2] += B.xz
-    M[6] += B.yx; M[7] += B.yy; M[8] += B.yz
-    M[12] += B.zx; M[13] += B.zy; M[14] += B.zz
-
-
 cdef inline void multiply_6(const double *P, const double *x, double *out) noexcept nogil:
     # out = P x, P symmetric 6x6: sum of rows, so that six lanes run side by side
     cdef double t[6]

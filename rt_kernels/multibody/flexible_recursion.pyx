@@ -48,12 +48,12 @@ from libc.string cimport memcpy, memset
 
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.algebra.values cimport (
-    Inertia, Mat3, Twist, Vec3, add, cross, cross_columns, cross_rows, dot, mat, mat_multiply, mat_scaled, mat_sum, mat_transposed_vec, mat_vec,
-    momentum_of, mul, neg, power, put, put_mat, put_twist, quat, rotated_tensor, rows_of, sub, tensor, to_matrix, trace, transposed,
-    twist, unit_matrix, vec, xyz,
+    Inertia, Mat3, Twist, Vec3, add, add_block, block, cross, cross_columns, cross_rows, dot, mat, mat_multiply, mat_scaled, mat_sum,
+    mat_transposed_vec, mat_vec, momentum_of, mul, neg, power, put, put_block, put_mat, put_twist, quat, rotated_tensor, rows_of, sub,
+    tensor, to_matrix, trace, transposed, twist, unit_matrix, vec, xyz,
 )
 from rt_kernels.multibody.flexible_algebra cimport (
-    add_block, backward_solve, block, cholesky, exponential_terms, forward_solve, jacobian_rate, multiply_6, put_block, skew_polynomial,
+    backward_solve, cholesky, exponential_terms, forward_solve, jacobian_rate, multiply_6, skew_polynomial,
 )
 
 
