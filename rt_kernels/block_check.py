@@ -25,6 +25,7 @@ UNUSED = "unused"  # field that only fills a struct up to eight bytes
 TIME_NS = (-(2**62), 2**62)
 
 ROUNDING = 1e-6  # of the largest number of the same array: far above what a library rounds, far below what would be another constant
+VALUES = ({*"xyz"}, {*"xyzw"}, {f"{row}{column}" for row in "xyz" for column in "xyz"})  # fields of Vec3, Quat and Mat3
 NOTHING = 1e-12  # what is this small in SI units is the rest of a sum that cancels
 
 
@@ -35,6 +36,8 @@ def first_difference(built: Any, logged: Any, name: str = "") -> str:
     """
     if built == logged:
         return ""
+    if isinstance(built, dict) and built.keys() in VALUES:
+        built, logged = list(built.values()), list(logged.values())
     if isinstance(built, dict):
         found = (first_difference(value, logged[key], f"{name}.{key}" if name else key) for key, value in built.items())
         return next(filter(None, found), "")

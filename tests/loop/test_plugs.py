@@ -102,6 +102,7 @@ def test_part_without_state_has_nothing_to_snapshot():
 
 LEGS = [{"mode": 1, "length": 4.0}, {"mode": 2, "length": 5.0}]
 BUILT = {"gain": 2.0, "count": 3, "rows": [[1.0, 1e-3], [0.0, float("inf")]], "legs": LEGS}
+BUILT |= {"place": {"x": 7e6, "y": 1e-9, "z": 0.0}}
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,8 @@ BUILT = {"gain": 2.0, "count": 3, "rows": [[1.0, 1e-3], [0.0, float("inf")]], "l
         ({"rows": [[1.0, 1e-3 + 1e-9], [0.0, float("inf")]]}, ""),  # by the largest of the array
         ({"rows": [[1.0, 1e-3], [0.5, float("inf")]]}, "rows[1][0]"),
         ({"rows": [[1.0, 1e-3], [0.0, 1e300]]}, "rows[1][1]"),
+        ({"place": {"x": 7e6, "y": 2e-9, "z": 1e-9}}, ""),  # a vector is an array
+        ({"place": {"x": 7e6, "y": 1e-9, "z": 10.0}}, "place[2] is 10.0, this program builds 0.0"),
         ({"legs": [{"mode": 1, "length": 4.0}, {"mode": 7, "length": 5.0}]}, "legs[1].mode is 7, this program builds 2"),
     ],
 )
