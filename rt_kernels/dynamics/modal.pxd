@@ -5,8 +5,7 @@ Inline: a call through a pointer, and the pose of a bent port, for both craft in
 
 from libc.stddef cimport size_t
 
-from rt_kernels.algebra cimport pose
-from rt_kernels.algebra cimport quat
+from rt_kernels.algebra.values cimport Pose, Twist, compose, exponential, pose_of, rotate, twist_of, vec
 
 
 cdef extern from "rt_kernels/dynamics/modal_block.h" nogil:
@@ -37,21 +36,18 @@ cdef inline void propagate(Modal *modal, const double *load, double *port_displa
     modal.run(modal.coefficients[modal.active], modal.state, modal.n_blocks, modal.n_loads, load, port_displacement6, port_rate6)
 
 
-cdef inline void deformed_port(const double *X_CD0, const double *displacement6, const double *rate6, double *X_CD,
-                               double *V_CD) noexcept nogil:
-    """Pose of the deformed port D in the craft frame C, and its twist from the deformation in C axes (linear first).
+cdef inline Pose deformed_port(Pose X_CD0, const double *displacement6) noexcept nogil:
+    """Pose of the deformed port D in the craft frame C; X_CD0: of the undeformed one, in whose axes the displacement is.
 
-    `X_CD0` is the pose of the undeformed port; displacement and rate are in port axes. q_CD = q_CD0 exp(theta): to first order the
-    A_D of Yaskevich 2020 = 1 - skew(theta) with theta = (x, y, z) as components of a vector, but a rotation at any size.
+    q_CD = q_CD0 exp(theta): to first order the A_D of Yaskevich 2020 = 1 - skew(theta) with theta = (x, y, z) as components of a vector,
+    but a rotation at any size.
     """
-    cdef double q_bend[4]
-    cdef double u_C[3]
-    quat.rotate(X_CD0 + 3, displacement6, u_C)
-    quat.exponential(displacement6 + 3, q_bend)
-    X_CD[0] = X_CD0[0] + u_C[0]; X_CD[1] = X_CD0[1] + u_C[1]; X_CD[2] = X_CD0[2] + u_C[2]
-    quat.multiply(X_CD0 + 3, q_bend, X_CD + 3)
-    quat.rotate(X_CD0 + 3, rate6, V_CD)
-    quat.rotate(X_CD0 + 3, rate6 + 3, V_CD + 3)
+    return compose(X_CD0, pose_of(vec(displacement6), exponential(vec(displacement6 + 3))))
+
+
+cdef inline Twist deformation_twist(Pose X_CD0, const double *rate6) noexcept nogil:
+    """Twist of the port from the deformation, C axes; the rate is in axes of the undeformed port."""
+    return twist_of(rotate(X_CD0.q, vec(rate6)), rotate(X_CD0.q, vec(rate6 + 3)))
 
 
 cdef class ModalCraft:

@@ -29,6 +29,8 @@ import numpy as np
 
 from libc.string cimport memcpy, memset
 
+from rt_kernels.algebra.values cimport pose, put_pose, put_twist
+
 cdef extern from "rt_kernels/dynamics/modal_block.h" nogil:
     modal_pass_function modal_pass(const char *name)
 
@@ -206,7 +208,7 @@ cdef class ModalCraft:
 
 
 def deform_port(X_CD0, displacement, rate):
-    """`deformed_port` for arrays: (X_CD (7,), V_CD (6,)) of the deformed port in the craft frame."""
+    """`deformed_port` and `deformation_twist` for arrays: (X_CD (7,), V_CD (6,)) of the deformed port in the craft frame."""
     cdef double[::1] X0 = np.ascontiguousarray(X_CD0, dtype=np.float64)
     cdef double[::1] u = np.ascontiguousarray(displacement, dtype=np.float64)
     cdef double[::1] v = np.ascontiguousarray(rate, dtype=np.float64)
@@ -214,5 +216,6 @@ def deform_port(X_CD0, displacement, rate):
         raise ValueError(f"X_CD0, displacement, rate: lengths {X0.shape[0]}, {u.shape[0]}, {v.shape[0]}, needed 7, 6, 6")
     X, V = np.empty(7), np.empty(6)
     cdef double[::1] X_view = X, V_view = V
-    deformed_port(&X0[0], &u[0], &v[0], &X_view[0], &V_view[0])
+    put_pose(deformed_port(pose(&X0[0]), &u[0]), &X_view[0])
+    put_twist(deformation_twist(pose(&X0[0]), &v[0]), &V_view[0])
     return X, V

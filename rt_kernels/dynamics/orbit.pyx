@@ -23,16 +23,15 @@ does to one extended body (size/|d| of its gradient).
 
 import numpy as np
 
+from rt_kernels.algebra.values cimport mat, put, put_mat, vec, xyz
+
 LEAST_RADIUS_M = 1e3
 
 
 cdef void fill_orbit(Orbit *out, orbit):
     """Out of a `rt_kernels.context.Orbit`, or None for no orbit. Raises ValueError."""
-    cdef int i
     out.parameter = 0.0
-    for i in range(3):
-        out.R[i] = 0.0
-        out.V[i] = 0.0
+    out.R = out.V = xyz(0.0, 0.0, 0.0)
     if orbit is None:
         return
     R, V = (np.asarray(x, float) for x in (orbit.position_m, orbit.velocity_m_s))
@@ -42,23 +41,21 @@ cdef void fill_orbit(Orbit *out, orbit):
     if not 0.0 < orbit.gravitational_parameter_m3_per_s2 < float("inf"):
         raise ValueError(f"orbit: gravitational_parameter_m3_per_s2 {orbit.gravitational_parameter_m3_per_s2}, limit above 0")
     out.parameter = orbit.gravitational_parameter_m3_per_s2
-    for i in range(3):
-        out.R[i] = R[i]
-        out.V[i] = V[i]
+    out.R = xyz(R[0], R[1], R[2])
+    out.V = xyz(V[0], V[1], V[2])
 
 
 def field(orbit, place):
     """Tidal acceleration (3,) [m/s2] and gradient (3, 3) [1/s2] in N at `place` (3,) [m] of a `rt_kernels.context.Orbit`."""
     cdef Orbit given
-    cdef Reference at
     cdef double[::1] r = np.ascontiguousarray(place, float)
-    cdef double u[3]
-    a, G = np.empty(3), np.empty(9)
-    cdef double[::1] a_view = a
-    cdef double[::1] G_view = G
     fill_orbit(&given, orbit)
-    start_reference(&given, &at)
-    gradient(tide(&given, &at, &r[0], &a_view[0], u), u, &G_view[0])
+    cdef Reference at = start_reference(&given)
+    cdef Tide felt = tide(&given, &at, vec(&r[0]))
+    a, G = np.empty(3), np.empty(9)
+    cdef double[::1] a_view = a, G_view = G
+    put(felt.a, &a_view[0])
+    put_mat(gradient(felt.rate2, felt.u), &G_view[0])
     return a, G.reshape(3, 3)
 
 
@@ -68,5 +65,5 @@ def moment(inertia, G):
     cdef double[::1] G_view = np.ascontiguousarray(G, float).ravel()
     m = np.empty(3)
     cdef double[::1] m_view = m
-    gradient_moment(&J_view[0], &G_view[0], &m_view[0])
+    put(gradient_moment(mat(&J_view[0]), mat(&G_view[0])), &m_view[0])
     return m

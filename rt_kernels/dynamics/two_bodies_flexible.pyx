@@ -22,9 +22,12 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.dynamics.modal cimport MODAL_COEFFICIENTS, MODAL_LANES, Modal, ModalCraft, deformed_port, propagate
-from rt_kernels.dynamics.two_bodies cimport Params, State, TwoBodies, advance, body_pose, body_twist, report, start_from_relative
+from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, compose, cross, inverse, neg, pose, pose_of, put_pose, put_twist,
+                                        put_wrench, rotate, sub, twist, twist_of, wrench, wrench_of, wrench_to_child, wrench_to_parent,
+                                        xyz, xyzw)
+from rt_kernels.dynamics.modal cimport MODAL_COEFFICIENTS, MODAL_LANES, Modal, ModalCraft, deformation_twist, deformed_port, propagate
+from rt_kernels.dynamics.two_bodies cimport (Params, State, TwoBodies, advance, body_pose, body_twist, relative_twist, report,
+                                             start_from_relative)
 from rt_kernels.dynamics.two_bodies_flexible_record cimport FlexibleRecord
 from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.sample cimport Sample
@@ -43,14 +46,14 @@ cdef enum:
 cdef struct Port:
     double displacement[6]      # of the port, in its undeformed axes
     double rate[6]
-    double X[7]                 # deformed port in the body frame
-    double V[6]                 # its twist relative to the body, body axes
+    Pose X                      # deformed port in the body frame
+    Twist V                     # its twist relative to the body, body axes
 
 # the state block: this, then the modes of both craft
 cdef struct FlexState:
     State rigid
     Port port[2]
-    double X_TA[7]              # of the deformed ports, previous tick
+    Pose X_TA                   # of the deformed ports, previous tick
     double V_TA[6]
 
 # how the modes begin when the loop is closed: this, then the modes of both craft
@@ -80,16 +83,19 @@ cdef inline void straighten(FlexSelf *f) noexcept nogil:
 
 
 cdef inline void place_ports(FlexSelf *f) noexcept nogil:
-    cdef FlexState *s = f.state
-    deformed_port(f.rigid.active.X_port, s.port[ACTIVE].displacement, s.port[ACTIVE].rate, s.port[ACTIVE].X, s.port[ACTIVE].V)
-    deformed_port(f.rigid.target.X_port, s.port[TARGET].displacement, s.port[TARGET].rate, s.port[TARGET].X, s.port[TARGET].V)
+    cdef Port *port = f.state.port
+    port[ACTIVE].X = deformed_port(f.rigid.active.X_port, port[ACTIVE].displacement)
+    port[ACTIVE].V = deformation_twist(f.rigid.active.X_port, port[ACTIVE].rate)
+    port[TARGET].X = deformed_port(f.rigid.target.X_port, port[TARGET].displacement)
+    port[TARGET].V = deformation_twist(f.rigid.target.X_port, port[TARGET].rate)
 
 
 cdef inline void bend(FlexSelf *f, const double *F_T, const double *thruster_A, const double *thruster_T, int steps) noexcept nogil:
     """Modes of both craft over the tick; wrench and thrusts are held."""
     cdef FlexState *s = f.state
     cdef double load[LOADS_MAX]
-    cdef int i, k
+    cdef Wrench F_A
+    cdef int k
     for k in range(2):
         if not f.flexible[k]:
             continue
@@ -98,9 +104,8 @@ cdef inline void bend(FlexSelf *f, const double *F_T, const double *thruster_A, 
             memcpy(load, F_T, 6 * sizeof(double))
         else:
             # the opposite wrench, at and in A
-            pose.wrench_to_child(s.X_TA, F_T, load)
-            for i in range(6):
-                load[i] = -load[i]
+            F_A = wrench_to_child(s.X_TA, wrench(F_T))
+            put_wrench(wrench_of(neg(F_A.f), neg(F_A.m)), load)
         memcpy(load + f.modal[k].n_loads - f.n_thrusters[k], thruster_T if k == TARGET else thruster_A,
                f.n_thrusters[k] * sizeof(double))
         for _ in range(steps):
@@ -108,49 +113,26 @@ cdef inline void bend(FlexSelf *f, const double *F_T, const double *thruster_A, 
     place_ports(f)
 
 
-cdef inline void wrench_at_undeformed(const FlexSelf *f, const double *F_T, double *F_T0) noexcept nogil:
+cdef inline Wrench wrench_at_undeformed(const FlexSelf *f, Wrench F_T) noexcept nogil:
     """The wrench at and in the deformed port T, taken to the undeformed one."""
-    cdef double X_T0V[7]
-    cdef double X_T0T[7]
-    pose.inverse(f.rigid.target.X_port, X_T0V)
-    pose.multiply(X_T0V, f.state.port[TARGET].X, X_T0T)
-    pose.wrench_to_parent(X_T0T, F_T, F_T0)
+    return wrench_to_parent(compose(inverse(f.rigid.target.X_port), f.state.port[TARGET].X), F_T)
 
 
-cdef inline void port_motion(const Port *port, const double *X_NC, const double *v, const double *w, double *X_NA,
-                             double *V_NA) noexcept nogil:
-    """Pose and velocity of a deformed port in N, from those of its craft."""
-    cdef double r[3]
-    cdef double t[3]
-    pose.multiply(X_NC, port.X, X_NA)
-    vec3.sub(X_NA, X_NC, r)
-    vec3.cross(w, r, t)
-    quat.rotate(X_NC + 3, port.V, V_NA)
-    vec3.add(V_NA, t, V_NA)
-    vec3.add(V_NA, v, V_NA)
-    quat.rotate(X_NC + 3, port.V + 3, V_NA + 3)
-    vec3.add(V_NA + 3, w, V_NA + 3)
+cdef inline Twist port_twist(const Port *port, Pose X_NC, Twist V_NC, Pose X_NA) noexcept nogil:
+    """Twist of a deformed port in N, N axes, from the motion of its craft: v_A = R_NC v_CA + w_C x r_CA + v_C, w_A = R_NC w_CA + w_C."""
+    cdef Vec3 v_A = add(add(rotate(X_NC.q, port.V.v), cross(V_NC.w, sub(X_NA.p, X_NC.p))), V_NC.v)
+    return twist_of(v_A, add(rotate(X_NC.q, port.V.w), V_NC.w))
 
 
 cdef inline void relative_motion(const FlexSelf *f, const Sample *o, double *X_TA, double *V_TA) noexcept nogil:
-    cdef double X_NA[7]
-    cdef double X_NT[7]
-    cdef double V_NA[6]
-    cdef double V_NT[6]
-    cdef double X[7]
-    cdef double r[3]
-    cdef double t[3]
-    port_motion(&f.state.port[ACTIVE], o.X_NC, o.V_NC, o.V_NC + 3, X_NA, V_NA)
-    port_motion(&f.state.port[TARGET], o.X_NV, o.V_NV, o.V_NV + 3, X_NT, V_NT)
-    pose.inverse(X_NT, X)
-    pose.multiply(X, X_NA, X_TA)
-    vec3.sub(X_NA, X_NT, r)
-    vec3.cross(V_NT + 3, r, t)
-    vec3.sub(V_NA, V_NT, r)
-    vec3.sub(r, t, r)
-    quat.rotate_back(X_NT + 3, r, V_TA)
-    vec3.sub(V_NA + 3, V_NT + 3, r)
-    quat.rotate_back(X_NT + 3, r, V_TA + 3)
+    """Pose and twist of the deformed port A in the deformed port T, from the motion of both craft."""
+    cdef const Port *port = f.state.port
+    cdef Pose X_NA = compose(pose(o.X_NC), port[ACTIVE].X)
+    cdef Pose X_NT = compose(pose(o.X_NV), port[TARGET].X)
+    cdef Twist V_NA = port_twist(&port[ACTIVE], pose(o.X_NC), twist(o.V_NC), X_NA)
+    cdef Twist V_NT = port_twist(&port[TARGET], pose(o.X_NV), twist(o.V_NV), X_NT)
+    put_pose(compose(inverse(X_NT), X_NA), X_TA)
+    put_twist(relative_twist(X_NT, V_NT, X_NA, V_NA), V_TA)
 
 
 cdef void start_bent(FlexSelf *f, Sample *o) noexcept nogil:
@@ -166,14 +148,14 @@ cdef void start_bent(FlexSelf *f, Sample *o) noexcept nogil:
             s.port[k] = f.start.port[k]
     place_ports(f)
     # the bodies from the pose of the deformed ports
-    pose.copy(s.port[ACTIVE].X, bent.active.X_port)
-    pose.copy(s.port[TARGET].X, bent.target.X_port)
+    bent.active.X_port = s.port[ACTIVE].X
+    bent.target.X_port = s.port[TARGET].X
     start_from_relative(&bent, &s.rigid, o.X_TA_measured, o.V_TA_measured)
     # what the rates of the deformation add to the twist is taken off
-    body_pose(&s.rigid.active, o.X_NC)
-    body_twist(&s.rigid.active, o.V_NC)
-    body_pose(&s.rigid.target, o.X_NV)
-    body_twist(&s.rigid.target, o.V_NV)
+    put_pose(body_pose(&s.rigid.active), o.X_NC)
+    put_twist(body_twist(&s.rigid.active), o.V_NC)
+    put_pose(body_pose(&s.rigid.target), o.X_NV)
+    put_twist(body_twist(&s.rigid.target), o.V_NV)
     relative_motion(f, o, X_TA, V_TA)
     for i in range(6):
         V_TA[i] = 2.0 * o.V_TA_measured[i] - V_TA[i]
@@ -193,7 +175,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         advance(f.rigid, &s.rigid, sample, sample.F_T_corrected)
         return
     if sample.motion == MOTION_FREE:
-        wrench_at_undeformed(f, sample.F_T_corrected, F_T0)
+        put_wrench(wrench_at_undeformed(f, wrench(sample.F_T_corrected)), F_T0)
         bend(f, sample.F_T_corrected, sample.thruster_A, sample.thruster_T, n)
         advance(f.rigid, &s.rigid, sample, F_T0)
         relative_motion(f, sample, sample.X_TA, sample.V_TA)
@@ -213,7 +195,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         if sample.motion == MOTION_JOINED:
             # the pose in which they were joined, deformation included; one body, so no relative twist
             relative_motion(f, sample, sample.X_TA, F_T0)
-    pose.copy(sample.X_TA, s.X_TA)
+    s.X_TA = pose(sample.X_TA)
     memcpy(s.V_TA, sample.V_TA, sizeof(s.V_TA))
     memcpy(record.active_port_displacement, s.port[ACTIVE].displacement, 6 * sizeof(double))
     memcpy(record.active_port_rate, s.port[ACTIVE].rate, 6 * sizeof(double))
@@ -282,7 +264,7 @@ cdef class TwoBodiesFlexible(TwoBodies):
         self.f.state.rigid = self.c.state
         self.f.start = <FlexStart *>&start_memory[0]
         self._start_size = begin.nbytes
-        pose.identity(self.f.state.X_TA)
+        self.f.state.X_TA = pose_of(xyz(0.0, 0.0, 0.0), xyzw(0.0, 0.0, 0.0, 1.0))
         cdef Py_ssize_t at = size
         for k in range(2):
             self.f.flexible[k] = crafts[k] is not None

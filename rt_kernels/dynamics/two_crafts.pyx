@@ -1,4 +1,4 @@
-# distutils: extra_compile_args = -O3
+# distutils: extra_compile_args = -O3 --param=max-inline-insns-single=200
 """Two free spacecraft, each any tree of rigid and flexible bodies, under the measured contact wrench and the control wrenches.
 
 States of a craft are, as in `two_bodies`, the centre of mass c, the momentum P and the angular momentum L about the centre of mass of all
@@ -35,8 +35,9 @@ Joined: a wrench l of the latches at one point of space, equal and opposite, tha
 
     (J_A M_A^-1 J_A^T + J_T M_T^-1 J_T^T) l = (u - u*) / h
 
-by unit wrenches through both trees (M^-1 of the implicit step), u* = -0.1/h times the drift of the pose, bounded. Released, both go on with
-the velocities they have. An impulse, of a latch or of a lock, is the mean of its first tick: it is in that tick's torques and wrenches.
+by unit wrenches through both trees (M^-1 of the implicit step), u* = -0.1/h times the drift of the pose, bounded. Released, both continue
+with the velocities they have. An impulse, of a latch or of a lock, is the mean of its first tick: it is in that tick's torques and
+wrenches.
 
 Control: every thruster pushes where it is, `wheel_torque` turns the wheels, and what is left of the control wrench (which is the resultant
 of all of them for a rigid craft) acts at and in C on the body that carries the control (`Craft.control_body`, else the root). A root that
@@ -60,18 +61,23 @@ from dataclasses import replace
 import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from rt_kernels.algebra cimport pose, quat, rot3, vec3
+from rt_kernels.algebra.values cimport (Mat3, Pose, Quat, Twist, Vec3, Wrench, add, apply, compose, conjugate, cross, dot, exponential,
+                                        inverse, logarithm, mat, mat_multiply, mat_solve, mat_transposed_vec, mat_vec, mul, norm,
+                                        normalized, pose, pose_of, put, put_mat, put_pose, put_quat, put_twist, put_wrench, quat,
+                                        quat_multiply, quat_of, rotate, rotate_back, sub, to_matrix, turned, twist, twist_of, vec, wrench,
+                                        wrench_of, wrench_sum, xyz, xyzw)
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.codes cimport (COMMAND_JOINT, DYNAMICS_STATUS_JOINT_ENERGY, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED,
                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
-from rt_kernels.dynamics.orbit cimport (Orbit, Reference, drift_reference, fill_orbit, gradient, gradient_moment, kick_reference,
-                                        start_reference, tide)
-from rt_kernels.dynamics.two_bodies cimport accumulate, take_motion, verdict
+from rt_kernels.dynamics.orbit cimport (Orbit, Reference, Tide, drift_reference, fill_orbit, gradient, gradient_moment,
+                                        kick_reference, start_reference, tide)
+from rt_kernels.dynamics.two_bodies cimport accumulate, relative_twist, take_motion, verdict
 from rt_kernels.dynamics.two_crafts_record cimport CraftsRecord
 from rt_kernels.multibody.flexible cimport FlexibleTree
 from rt_kernels.multibody.flexible_algebra cimport backward_solve, cholesky, forward_solve
-from rt_kernels.multibody.flexible_recursion cimport (CONTINUOUS, SPHERICAL, Body, Composite, Model, accelerate, compose, factor, move,
-                                                      place_in_root, respond, twist_of)
+from rt_kernels.multibody.flexible_recursion cimport (CONTINUOUS, SPHERICAL, Body, Composite, Model, accelerate,
+                                                      compose as compose_tree, factor, move, place_in_root, respond,
+                                                      twist_of as twist_in_tree)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -107,8 +113,8 @@ cdef double DRIFT_RATE_MAX = 0.01  # and how fast at most, m/s and rad/s
 cdef struct Place:
     int body
     int unused
-    double p[3]
-    double R[9]
+    Vec3 p
+    Mat3 R
 
 cdef struct Joint:
     int body
@@ -134,8 +140,8 @@ cdef struct Joint:
 
 cdef struct Thruster:
     Place place
-    double direction[3]         # body axes
-    double wrench[6]            # of a unit thrust at and in C, at the start
+    Vec3 direction              # body axes
+    Wrench wrench               # of a unit thrust at and in C, at the start
 
 cdef struct Change:
     int craft
@@ -168,7 +174,7 @@ cdef struct CraftParams:
     int ball_iv[MAX_BALLS]
     Thruster thruster[MAX_THRUSTERS]
     int wheel[MAX_WHEELS]       # joint of the wheel
-    double wheel_axis[3 * MAX_WHEELS]  # at the start, axes of the root
+    Vec3 wheel_axis[MAX_WHEELS]  # at the start, axes of the root
     Place sensor[MAX_SENSORS]
     int interface[MAX_INTERFACES]
     double q[MAX_Q]             # at the start
@@ -177,7 +183,7 @@ cdef struct CraftParams:
 cdef struct Params:
     double period
     double range_max
-    double orbital_rate[3]
+    Vec3 orbital_rate
     Orbit orbit
     CraftParams craft[2]
     Change change[MAX_CHANGES]
@@ -199,12 +205,12 @@ cdef struct JointState:
 cdef struct CraftState:
     double q[MAX_Q]             # root: position in N, attitude xyzw; joints; modes
     double v[MAX_V]             # root: twist on its axes
-    double c[3]
-    double P[3]
-    double L[3]                 # about c, N axes
-    double c_rest[3]            # what the sums have lost to rounding
-    double P_rest[3]
-    double L_rest[3]
+    Vec3 c
+    Vec3 P
+    Vec3 L                      # about c, N axes
+    Vec3 c_rest                 # what the sums have lost to rounding
+    Vec3 P_rest
+    Vec3 L_rest
     JointState joint[MAX_JOINTS]
     double joint_energy         # work of the joints, wheels left out
 
@@ -212,8 +218,8 @@ cdef struct PairState:
     CraftState craft[2]
     Reference reference
     double V_TA[6]              # of the previous tick, for the acceleration
-    double join_X_TA[7]         # relative pose at the moment of latching
-    double latch[6]             # joined: wrench on the target craft, at and in T
+    Pose join_X_TA              # relative pose at the moment of latching
+    Wrench latch                # joined: wrench on the target craft, at and in T
     int joined
     unsigned int done           # bits: changes of joints that have been made
 
@@ -229,15 +235,15 @@ cdef struct Work:
     double tau_out[MAX_V]
     double a[MAX_V]
     double half[MAX_Q]
-    double f_ext[6 * MAX_BODIES]
+    Wrench f_ext[MAX_BODIES]    # at the origin of each body, its axes
     unsigned char known[MAX_V]
     double torque[MAX_JOINTS]
-    double R[9]                 # axes of the root in N
-    double R_port[9]            # axes of the port's body in N
-    double force[3]             # on the craft, N axes
-    double moment[3]            # about c
-    double X_port[7]            # port in N
-    double V_port[6]            # velocity of its origin, angular velocity, N axes
+    Mat3 R                      # axes of the root in N
+    Mat3 R_port                 # axes of the port's body in N
+    Vec3 force                  # on the craft, N axes
+    Vec3 moment                 # about c
+    Pose X_port                 # port in N
+    Twist V_port                # velocity of its origin, angular velocity, N axes
     double kinetic
     double modal_energy
 
@@ -248,95 +254,60 @@ cdef struct Self:
 
 # ---------------------------------------------------------------------------------------------------------------- the whole craft
 
-cdef inline void settle(const CraftState *s, const Composite *whole, const double *q, double *V) noexcept nogil:
-    """Twist V of the root (its axes) that belongs to P and L with the attitude q and the joints and modes of `whole`."""
-    cdef double P[3]
-    cdef double L[3]
-    cdef double t[3]
-    quat.rotate_back(q, s.P, P)
-    quat.rotate_back(q, s.L, L)
-    vec3.sub(L, whole.l, L)
-    rot3.solve(whole.inertia, L, V + 3)
-    vec3.sub(P, whole.p, V)
-    vec3.scale(1.0 / whole.mass, V, V)
-    vec3.cross(V + 3, whole.centre, t)
-    vec3.sub(V, t, V)
+cdef inline Twist settle(const CraftState *s, const Composite *whole, Quat q) noexcept nogil:
+    """Twist of the root (its axes) that belongs to P and L with the attitude q and the joints and modes of `whole`."""
+    cdef Vec3 w = mat_solve(mat(whole.inertia), sub(rotate_back(q, s.L), vec(whole.l)))
+    cdef Vec3 v = mul(1.0 / whole.mass, sub(rotate_back(q, s.P), vec(whole.p)))
+    return twist_of(sub(v, cross(w, vec(whole.centre))), w)
 
 
 cdef void carry_over(CraftState *s, Work *w) noexcept nogil:
     """Centre of mass and momentum that belong to the root's pose and twist and to the rates of joints and modes: `settle` backwards."""
-    cdef double t[3]
-    compose(w.model, s.q, s.v, &w.whole)
-    quat.rotate(s.q + 3, w.whole.centre, t)
-    vec3.add(s.q, t, s.c)
+    cdef Pose X_NR = pose(s.q)
+    cdef Twist V = twist(s.v)
+    compose_tree(w.model, s.q, s.v, &w.whole)
+    cdef Vec3 c_0 = vec(w.whole.centre)
+    s.c = apply(X_NR, c_0)
     # P = M (v_0 + w x c_0) + p_0, L = I_c w + l_0
-    vec3.cross(s.v + 3, w.whole.centre, t)
-    vec3.add(s.v, t, t)
-    vec3.scale(w.whole.mass, t, t)
-    vec3.add(t, w.whole.p, t)
-    quat.rotate(s.q + 3, t, s.P)
-    rot3.apply(w.whole.inertia, s.v + 3, t)
-    vec3.add(t, w.whole.l, t)
-    quat.rotate(s.q + 3, t, s.L)
-    vec3.fill(0.0, 0.0, 0.0, s.c_rest)
-    vec3.fill(0.0, 0.0, 0.0, s.P_rest)
-    vec3.fill(0.0, 0.0, 0.0, s.L_rest)
+    s.P = rotate(X_NR.q, add(mul(w.whole.mass, add(V.v, cross(V.w, c_0))), vec(w.whole.p)))
+    s.L = rotate(X_NR.q, add(mat_vec(mat(w.whole.inertia), V.w), vec(w.whole.l)))
+    s.c_rest = s.P_rest = s.L_rest = xyz(0.0, 0.0, 0.0)
 
 
 cdef inline void place_root(CraftState *s, const Composite *whole) noexcept nogil:
     """Position of the root from the centre of mass and the attitude."""
-    cdef double r[3]
-    quat.rotate(s.q + 3, whole.centre, r)
-    vec3.sub(s.c, r, s.q)
+    put(sub(s.c, rotate(quat(s.q + 3), vec(whole.centre))), s.q)
 
 
-cdef inline void place_pose(const Work *w, const Place *place, double *p, double *R) noexcept nogil:
-    """Position and axes of a place in the root, after `place_in_root`."""
+cdef inline Pose place_pose(const Work *w, const Place *place) noexcept nogil:
+    """Pose of a place in the root, after `place_in_root`."""
     cdef const Body *b = &w.model.body[place.body]
-    rot3.apply(b.pose + 3, place.p, p)
-    vec3.add(b.pose, p, p)
-    rot3.multiply(b.pose + 3, place.R, R)
+    cdef Mat3 R_RB = mat(b.pose + 3)
+    return pose_of(add(vec(b.pose), mat_vec(R_RB, place.p)), quat_of(mat_multiply(R_RB, place.R)))
 
 
 cdef void see_craft(const CraftParams *p, CraftState *s, Work *w) noexcept nogil:
     """From attitude, joints, modes and momentum: the root's place and twist, the port's pose and velocity in N, energies."""
-    cdef const Body *b
-    cdef double r[3]
-    cdef double R[9]
-    cdef double t[3]
-    cdef double u[3]
-    cdef double h[6]
+    cdef const Body *b = &w.model.body[p.port.body]
+    cdef Quat q = quat(s.q + 3)
     cdef double x
     cdef int i, j, k
-    compose(w.model, s.q, s.v, &w.whole)
-    settle(s, &w.whole, s.q + 3, s.v)
+    compose_tree(w.model, s.q, s.v, &w.whole)
+    cdef Twist V_0 = settle(s, &w.whole, q)
+    put_twist(V_0, s.v)
     place_root(s, &w.whole)
     place_in_root(w.model)
-    place_pose(w, &p.port, r, R)
-    quat.rotate(s.q + 3, r, w.X_port)
-    vec3.add(s.q, w.X_port, w.X_port)
-    quat.from_matrix(R, w.X_port + 3)
-    quat.multiply(s.q + 3, w.X_port + 3, w.X_port + 3)
-    # with the root at rest, then with the root
-    b = &w.model.body[p.port.body]
-    vec3.cross(b.V + 3, p.port.p, t)
-    vec3.add(b.V, t, t)
-    rot3.apply(b.pose + 3, t, t)
-    vec3.cross(s.v + 3, r, u)
-    vec3.add(t, u, t)
-    vec3.add(t, s.v, t)
-    quat.rotate(s.q + 3, t, w.V_port)
-    rot3.apply(b.pose + 3, b.V + 3, t)
-    vec3.add(t, s.v + 3, t)
-    quat.rotate(s.q + 3, t, w.V_port + 3)
-    # kinetic energy: 1/2 V_0 (h + h_0) and that with the root at rest; h about the centre of mass, V_0 there
-    quat.rotate_back(s.q + 3, s.P, h)
-    quat.rotate_back(s.q + 3, s.L, h + 3)
-    vec3.add(h, w.whole.p, h)
-    vec3.add(h + 3, w.whole.l, h + 3)
-    vec3.cross(s.v + 3, w.whole.centre, t)
-    vec3.add(s.v, t, t)
-    w.kinetic = w.whole.energy + 0.5 * (vec3.dot(t, h) + vec3.dot(s.v + 3, h + 3))
+    cdef Pose X_RP = place_pose(w, &p.port)
+    w.X_port = compose(pose(s.q), X_RP)
+    # velocity of the port with the root at rest, then with the root, on its axes
+    cdef Twist V = twist(b.V)
+    cdef Vec3 v = mat_vec(mat(b.pose + 3), add(V.v, cross(V.w, p.port.p)))
+    w.V_port.v = rotate(q, add(add(v, cross(V_0.w, X_RP.p)), V_0.v))
+    w.V_port.w = rotate(q, add(mat_vec(mat(b.pose + 3), V.w), V_0.w))
+    # kinetic energy: 1/2 V_c (h + h_0) and that with the root at rest; h about the centre of mass, V_c there
+    cdef Vec3 P = add(rotate_back(q, s.P), vec(w.whole.p))
+    cdef Vec3 L = add(rotate_back(q, s.L), vec(w.whole.l))
+    w.kinetic = w.whole.energy + 0.5 * (dot(add(V_0.v, cross(V_0.w, vec(w.whole.centre))), P) + dot(V_0.w, L))
     for i in range(p.n_joints):
         w.kinetic += 0.5 * p.joint[i].armature * s.v[p.joint[i].iv] * s.v[p.joint[i].iv]
     w.modal_energy = 0.0
@@ -349,26 +320,9 @@ cdef void see_craft(const CraftParams *p, CraftState *s, Work *w) noexcept nogil
             w.modal_energy += 0.5 * x
 
 
-cdef void relative_motion(const Work *active, const Work *target, double *X_TA, double *V_TA) noexcept nogil:
-    """Pose and twist of port A in port T: d/dt p_TA = R_TN (v_A - v_T - w_T x p_TA_N), w_TA = R_TN (w_A - w_T)."""
-    cdef double X[7]
-    cdef double r[3]
-    cdef double t[3]
-    pose.inverse(target.X_port, X)
-    pose.multiply(X, active.X_port, X_TA)
-    vec3.sub(active.X_port, target.X_port, r)
-    vec3.cross(target.V_port + 3, r, t)
-    vec3.sub(active.V_port, target.V_port, r)
-    vec3.sub(r, t, r)
-    quat.rotate_back(target.X_port + 3, r, V_TA)
-    vec3.sub(active.V_port + 3, target.V_port + 3, r)
-    quat.rotate_back(target.X_port + 3, r, V_TA + 3)
-
-
 cdef void shift_internal(const CraftParams *p, const CraftState *s, double h, double *q) noexcept nogil:
     """q: joints and modes moved by h v; the root's coordinates are left alone. q may be s.q."""
-    cdef double t[3]
-    cdef double d[4]
+    cdef Quat turn
     cdef double sine, cosine, x
     cdef const Joint *joint
     cdef int i
@@ -385,10 +339,8 @@ cdef void shift_internal(const CraftParams *p, const CraftState *s, double h, do
         else:
             q[joint.iq] = s.q[joint.iq] + h * s.v[joint.iv]
     for i in range(p.n_balls):
-        vec3.scale(h, s.v + p.ball_iv[i], t)
-        quat.exponential(t, d)
-        quat.multiply(s.q + p.ball_iq[i], d, q + p.ball_iq[i])
-        quat.normalize(q + p.ball_iq[i])
+        turn = exponential(mul(h, vec(s.v + p.ball_iv[i])))
+        put_quat(normalized(quat_multiply(quat(s.q + p.ball_iq[i]), turn)), q + p.ball_iq[i])
     for i in range(p.nv - p.nj):
         q[p.nq - p.nv + p.nj + i] = s.q[p.nq - p.nv + p.nj + i] + h * s.v[p.nj + i]
 
@@ -583,85 +535,63 @@ cdef void take_torques(const CraftParams *p, Work *w) noexcept nogil:
 
 # ------------------------------------------------------------------------------------------------------------------------- loads
 
-cdef inline void load_body(const CraftState *s, Work *w, int body, const double *p, const double *f, const double *m) noexcept nogil:
+cdef inline void load_body(const CraftState *s, Work *w, int body, Vec3 p, Vec3 f, Vec3 m) noexcept nogil:
     """Force f and moment m (body axes) at the place p of a body: on it, and on the whole."""
-    cdef double *on = w.f_ext + 6 * body
     cdef const Body *b = &w.model.body[body]
-    cdef double r[3]
-    cdef double t[3]
-    vec3.cross(p, f, t)
-    vec3.add(t, m, t)
-    vec3.add(on, f, on)
-    vec3.add(on + 3, t, on + 3)
+    cdef Mat3 R_RB = mat(b.pose + 3)
+    w.f_ext[body] = wrench_sum(w.f_ext[body], wrench_of(f, add(cross(p, f), m)))
     # about c, N axes
-    rot3.apply(b.pose + 3, p, r)
-    vec3.add(b.pose, r, r)
-    vec3.sub(r, w.whole.centre, r)
-    rot3.apply(b.pose + 3, f, t)
-    vec3.cross(r, t, r)
-    quat.rotate(s.q + 3, t, t)
-    vec3.add(w.force, t, w.force)
-    rot3.apply(b.pose + 3, m, t)
-    vec3.add(r, t, t)
-    quat.rotate(s.q + 3, t, t)
-    vec3.add(w.moment, t, w.moment)
+    cdef Vec3 r = sub(add(vec(b.pose), mat_vec(R_RB, p)), vec(w.whole.centre))
+    cdef Vec3 f_R = mat_vec(R_RB, f)
+    w.force = add(w.force, rotate(quat(s.q + 3), f_R))
+    w.moment = add(w.moment, rotate(quat(s.q + 3), add(cross(r, f_R), mat_vec(R_RB, m))))
 
 
-cdef void load_contact(const CraftParams *p, const CraftState *s, Work *w, double sign, const double *x, const double *f,
-                       const double *m) noexcept nogil:
-    """Force sign f and moment sign m (N axes) at the point x of N on the body of the port. For both craft alike: their sum is 0."""
-    cdef double *on = w.f_ext + 6 * p.port.body
-    cdef double r[3]
-    cdef double t[3]
-    vec3.sub(x, s.c, r)
-    vec3.cross(r, f, t)
-    vec3.add(t, m, t)
-    vec3.add_scaled(w.force, sign, f, w.force)
-    vec3.add_scaled(w.moment, sign, t, w.moment)
-    port_arm(p, s, w, x, r)
-    vec3.cross(r, f, t)
-    vec3.add(t, m, t)
-    rot3.apply_transposed(w.R_port, f, r)
-    vec3.add_scaled(on, sign, r, on)
-    rot3.apply_transposed(w.R_port, t, r)
-    vec3.add_scaled(on + 3, sign, r, on + 3)
+cdef void load_contact(const CraftParams *p, const CraftState *s, Work *w, double sign, Vec3 x, Wrench F) noexcept nogil:
+    """The wrench sign F (N axes) at the point x of N on the body of the port. For both craft alike: their sum is 0."""
+    cdef Wrench *on = &w.f_ext[p.port.body]
+    cdef Vec3 r = port_arm(p, s, w, x)
+    w.force = add(w.force, mul(sign, F.f))
+    w.moment = add(w.moment, mul(sign, add(cross(sub(x, s.c), F.f), F.m)))
+    on.f = add(on.f, mul(sign, mat_transposed_vec(w.R_port, F.f)))
+    on.m = add(on.m, mul(sign, mat_transposed_vec(w.R_port, add(cross(r, F.f), F.m))))
 
 
-cdef inline void port_arm(const CraftParams *p, const CraftState *s, const Work *w, const double *x, double *r) noexcept nogil:
+cdef inline Vec3 port_arm(const CraftParams *p, const CraftState *s, const Work *w, Vec3 x) noexcept nogil:
     """From the origin of the port's body to the point x of N, N axes."""
-    cdef double t[3]
-    rot3.apply(w.R, w.model.body[p.port.body].pose, t)
-    vec3.sub(x, s.q, r)
-    vec3.sub(r, t, r)
+    return sub(sub(x, vec(s.q)), mat_vec(w.R, vec(w.model.body[p.port.body].pose)))
 
 
-cdef void load_control(const CraftParams *p, const CraftState *s, Work *w, const double *control, const double *thrust,
+cdef void load_control(const CraftParams *p, const CraftState *s, Work *w, Wrench control, const double *thrust,
                        const double *wheel_torque) noexcept nogil:
     """Thrusters where they are; what they and the wheels leave of the control wrench, at and in C, on the body that carries the control."""
     cdef const Body *b = &w.model.body[p.control]
-    cdef double rest[6]
-    cdef double f[3]
-    cdef double zero[3]
-    cdef double r[3]
-    cdef int i, j
-    memcpy(rest, control, sizeof(rest))
-    vec3.fill(0.0, 0.0, 0.0, zero)
+    cdef const Thruster *thruster
+    cdef Vec3 zero = xyz(0.0, 0.0, 0.0)
+    cdef Mat3 R_RB = mat(b.pose + 3)
+    cdef int i
     for i in range(p.n_thrusters):
         if thrust[i] == 0.0:
             continue
-        vec3.scale(thrust[i], p.thruster[i].direction, f)
-        load_body(s, w, p.thruster[i].place.body, p.thruster[i].place.p, f, zero)
-        for j in range(6):
-            rest[j] -= thrust[i] * p.thruster[i].wrench[j]
+        thruster = &p.thruster[i]
+        load_body(s, w, thruster.place.body, thruster.place.p, mul(thrust[i], thruster.direction), zero)
+        control.f = sub(control.f, mul(thrust[i], thruster.wrench.f))
+        control.m = sub(control.m, mul(thrust[i], thruster.wrench.m))
     for i in range(p.n_wheels):
         # the motor turns the wheel by its torque and the craft by the opposite: within the tree
-        vec3.add_scaled(rest + 3, wheel_torque[i], p.wheel_axis + 3 * i, rest + 3)
+        control.m = add(control.m, mul(wheel_torque[i], p.wheel_axis[i]))
     # from the axes and the origin of the root to those of the body
-    vec3.sub(w.whole.centre, b.pose, r)
-    rot3.apply_transposed(b.pose + 3, r, r)
-    rot3.apply_transposed(b.pose + 3, rest, rest)
-    rot3.apply_transposed(b.pose + 3, rest + 3, rest + 3)
-    load_body(s, w, p.control, r, rest, rest + 3)
+    cdef Vec3 r = mat_transposed_vec(R_RB, sub(vec(w.whole.centre), vec(b.pose)))
+    load_body(s, w, p.control, r, mat_transposed_vec(R_RB, control.f), mat_transposed_vec(R_RB, control.m))
+
+
+cdef inline Mat3 angular_block(const double *M) noexcept nogil:
+    """Tensor about the origin of a body, of its inertia M (6, 6)."""
+    cdef Mat3 J
+    J.xx = M[21]; J.xy = M[22]; J.xz = M[23]
+    J.yx = M[27]; J.yy = M[28]; J.yz = M[29]
+    J.zx = M[33]; J.zy = M[34]; J.zz = M[35]
+    return J
 
 
 cdef void fall(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w, double h, int load) noexcept nogil:
@@ -671,92 +601,64 @@ cdef void fall(const Params *p, const CraftParams *craft, CraftState *s, const R
     """
     cdef Body *b
     cdef const double *M
-    cdef double r[3]
-    cdef double a[3]
-    cdef double u[3]
-    cdef double G[9]
-    cdef double R[9]
-    cdef double f[3]
-    cdef double m[3]
-    cdef double t[3]
-    cdef double d[3]
-    cdef double I[9]
-    cdef double force[3]
-    cdef double moment[3]
-    cdef double rate2, x
+    cdef Vec3 r, a, d, f, m
+    cdef Vec3 force = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 moment = xyz(0.0, 0.0, 0.0)
+    cdef Tide felt
+    cdef Mat3 R, G
+    cdef const double *G_row = <const double *>&G
+    cdef double x
     cdef int i, j, k
-    vec3.fill(0.0, 0.0, 0.0, force)
-    vec3.fill(0.0, 0.0, 0.0, moment)
     for i in range(craft.bodies):
         b = &w.model.body[i]
         if b.mass == 0.0:
             continue
         # field at the body's origin, then on its axes
-        quat.rotate(s.q + 3, b.pose, r)
-        vec3.add(s.q, r, r)
-        rate2 = tide(&p.orbit, at, r, a, u)
-        rot3.multiply(w.R, b.pose + 3, R)
-        rot3.apply_transposed(R, a, a)
-        rot3.apply_transposed(R, u, u)
-        gradient(rate2, u, G)
+        r = apply(pose(s.q), vec(b.pose))
+        felt = tide(&p.orbit, at, r)
+        R = mat_multiply(w.R, mat(b.pose + 3))
+        a = mat_transposed_vec(R, felt.a)
+        G = gradient(felt.rate2, mat_transposed_vec(R, felt.u))
         # first moment and inertia of the deformed body, from its inertia before the elimination
         M = b.M0
         if b.s > 0:
             M = b.M
-        vec3.fill(M[31], M[20], M[24], d)
-        for j in range(3):
-            for k in range(3):
-                I[3 * j + k] = M[6 * (3 + j) + 3 + k]
-        rot3.apply(G, d, f)
-        vec3.add_scaled(f, b.mass, a, f)
-        gradient_moment(I, G, m)
-        vec3.cross(d, a, t)
-        vec3.add(m, t, m)
+        d = xyz(M[31], M[20], M[24])
+        f = add(mat_vec(G, d), mul(b.mass, a))
+        m = add(gradient_moment(angular_block(M), G), cross(d, a))
         if load:
-            vec3.add(w.f_ext + 6 * i, f, w.f_ext + 6 * i)
-            vec3.add(w.f_ext + 6 * i + 3, m, w.f_ext + 6 * i + 3)
+            w.f_ext[i] = wrench_sum(w.f_ext[i], wrench_of(f, m))
             for k in range(b.s):
-                x = vec3.dot(b.P + 3 * k, a)
+                x = dot(vec(b.P + 3 * k), a)
                 for j in range(9):
-                    x += G[j] * b.G[9 * k + j]
+                    x += G_row[j] * b.G[9 * k + j]
                 w.tau[b.ev + k] += x
         # on the whole
-        rot3.apply(R, f, f)
-        rot3.apply(R, m, m)
-        vec3.sub(r, s.c, r)
-        vec3.cross(r, f, t)
-        vec3.add(force, f, force)
-        vec3.add(moment, m, moment)
-        vec3.add(moment, t, moment)
-    accumulate(h, force, s.P, s.P_rest)
-    accumulate(h, moment, s.L, s.L_rest)
+        f = mat_vec(R, f)
+        force = add(force, f)
+        moment = add(add(moment, mat_vec(R, m)), cross(sub(r, s.c), f))
+    accumulate(h, force, &s.P, &s.P_rest)
+    accumulate(h, moment, &s.L, &s.L_rest)
 
 
 # ---------------------------------------------------------------------------------------------------------------------- one step
 
-cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w, const double *control,
+cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w, Wrench control,
                 const double *thrust, const double *wheel_torque) noexcept nogil:
     """Kinematics and inertia of a craft where it is, its port; all loads but those of the port."""
     cdef double h = p.period
-    cdef double r[3]
-    cdef double R[9]
-    memset(w.f_ext, 0, 6 * craft.bodies * sizeof(double))
+    cdef Pose X_NR = pose(s.q)
+    memset(w.f_ext, 0, craft.bodies * sizeof(Wrench))
     memset(w.tau, 0, craft.nv * sizeof(double))
-    vec3.fill(0.0, 0.0, 0.0, w.force)
-    vec3.fill(0.0, 0.0, 0.0, w.moment)
+    w.force = w.moment = xyz(0.0, 0.0, 0.0)
     load_joints(craft, s, w, wheel_torque, h)
     move(w.model, s.q, s.v)
     place_in_root(w.model)
-    quat.to_matrix(s.q + 3, w.R)
-    rot3.multiply(w.R, w.model.body[craft.port.body].pose + 3, w.R_port)
+    w.R = to_matrix(X_NR.q)
+    w.R_port = mat_multiply(w.R, mat(w.model.body[craft.port.body].pose + 3))
     # centre of mass in the root, and the port
-    vec3.sub(s.c, s.q, w.whole.centre)
-    quat.rotate_back(s.q + 3, w.whole.centre, w.whole.centre)
-    place_pose(w, &craft.port, r, R)
-    quat.rotate(s.q + 3, r, w.X_port)
-    vec3.add(s.q, w.X_port, w.X_port)
-    quat.from_matrix(R, w.X_port + 3)
-    quat.multiply(s.q + 3, w.X_port + 3, w.X_port + 3)
+    put(rotate_back(X_NR.q, sub(s.c, X_NR.p)), w.whole.centre)
+    w.X_port = compose(X_NR, place_pose(w, &craft.port))
     load_control(craft, s, w, control, thrust, wheel_torque)
     if p.orbit.parameter > 0.0:
         fall(p, craft, s, at, w, 0.5 * h, 1)
@@ -766,12 +668,10 @@ cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const 
 cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work *w) noexcept nogil:
     """Momentum, rates, then places; the attitude with the rate at half the step. The twist of the root is settled by `see_craft`."""
     cdef double h = p.period
-    cdef double V[6]
-    cdef double t[3]
     cdef int i, iv
-    accumulate(h, w.force, s.P, s.P_rest)
-    accumulate(h, w.moment, s.L, s.L_rest)
-    accumulate(h / craft.mass, s.P, s.c, s.c_rest)
+    accumulate(h, w.force, &s.P, &s.P_rest)
+    accumulate(h, w.moment, &s.L, &s.L_rest)
+    accumulate(h / craft.mass, s.P, &s.c, &s.c_rest)
     for i in range(craft.n_joints):
         iv = craft.joint[i].iv
         if craft.joint[i].wheel < 0:
@@ -779,16 +679,15 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     for i in range(6, craft.nv):
         s.v[i] += h * w.a[i]
     # half a step: attitude with the root's acceleration of the recursion
-    vec3.add_scaled(s.v + 3, h, w.a + 3, t)
-    quat.rotate(s.q + 3, t, t)
-    quat.copy(s.q + 3, w.half + 3)
-    quat.turn(t, 0.5 * h, w.half + 3)
+    cdef Quat q = quat(s.q + 3)
+    cdef Vec3 w_N = rotate(q, add(vec(s.v + 3), mul(h, vec(w.a + 3))))
+    cdef Quat q_half = turned(q, w_N, 0.5 * h)
+    put_quat(q_half, w.half + 3)
     shift_internal(craft, s, 0.5 * h, w.half)
-    compose(w.model, w.half, s.v, &w.whole)
-    settle(s, &w.whole, w.half + 3, V)
-    quat.rotate(w.half + 3, V + 3, t)
+    compose_tree(w.model, w.half, s.v, &w.whole)
+    w_N = rotate(q_half, settle(s, &w.whole, q_half).w)
     # the step
-    quat.turn(t, h, s.q + 3)
+    put_quat(turned(q, w_N, h), s.q + 3)
     for i in range(craft.n_joints):
         s.joint[i].angle += h * s.v[craft.joint[i].iv]
         s.joint[i].beyond = past_stop(&craft.joint[i], s.joint[i].angle)
@@ -796,97 +695,79 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     see_craft(craft, s, w)
 
 
-cdef void predicted_twist(const CraftParams *p, const CraftState *s, Work *w, const double *x, double h, double *V) noexcept nogil:
+cdef Twist predicted_twist(const CraftParams *p, const CraftState *s, Work *w, Vec3 x, double h) noexcept nogil:
     """Twist, N axes, of the point of the port's body that is at x, with the rates at the end of the step."""
-    cdef double u[6]
-    cdef double r[3]
-    cdef double t[3]
+    cdef Twist V
     cdef int i
     for i in range(p.nv):
         w.tau_out[i] = s.v[i] + h * w.a[i]
-    twist_of(w.model, p.port.body, w.tau_out, u)
-    rot3.apply(w.R_port, u, V)
-    rot3.apply(w.R_port, u + 3, V + 3)
-    port_arm(p, s, w, x, r)
-    vec3.cross(V + 3, r, t)
-    vec3.add(V, t, V)
+    twist_in_tree(w.model, p.port.body, w.tau_out, <double *>&V)
+    cdef Vec3 w_N = mat_vec(w.R_port, V.w)
+    return twist_of(add(mat_vec(w.R_port, V.v), cross(w_N, port_arm(p, s, w, x))), w_N)
 
 
-cdef void add_mobility(const CraftParams *p, const CraftState *s, Work *w, const double *x, double *K) noexcept nogil:
+cdef void add_mobility(const CraftParams *p, const CraftState *s, Work *w, Vec3 x, double *K) noexcept nogil:
     """K += accelerations of the port's body at x under unit wrenches there, N axes, (6, 6)."""
-    cdef double r[3]
-    cdef double t[3]
-    cdef double f[3]
-    cdef double m[3]
-    cdef double F[6]
-    cdef double A[6]
+    cdef Vec3 r = port_arm(p, s, w, x)
+    cdef Wrench F
+    cdef Twist A
+    cdef const double *column = <const double *>&A
     cdef int i, j
-    port_arm(p, s, w, x, r)
     for i in range(6):
-        vec3.fill(0.0, 0.0, 0.0, f)
-        vec3.fill(0.0, 0.0, 0.0, m)
-        if i < 3:
-            f[i] = 1.0
-        else:
-            m[i - 3] = 1.0
-        vec3.cross(r, f, t)
-        vec3.add(m, t, m)
-        rot3.apply_transposed(w.R_port, f, F)
-        rot3.apply_transposed(w.R_port, m, F + 3)
-        respond(w.model, p.port.body, F, A)
-        rot3.apply(w.R_port, A, f)
-        rot3.apply(w.R_port, A + 3, m)
-        vec3.cross(m, r, t)
-        vec3.add(f, t, f)
-        for j in range(3):
-            K[6 * j + i] += f[j]
-            K[6 * (3 + j) + i] += m[j]
+        memset(&F, 0, sizeof(F))
+        (<double *>&F)[i] = 1.0
+        F.m = mat_transposed_vec(w.R_port, add(F.m, cross(r, F.f)))
+        F.f = mat_transposed_vec(w.R_port, F.f)
+        respond(w.model, p.port.body, <double *>&F, <double *>&A)
+        A.w = mat_vec(w.R_port, A.w)
+        A.v = add(mat_vec(w.R_port, A.v), cross(A.w, r))
+        for j in range(6):
+            K[6 * j + i] += column[j]
 
 
-cdef void drift_of_latch(const PairState *s, const double *X_TA, double *dp, double *phi) noexcept nogil:
-    """Displacement and rotation of A, T axes, from the pose in which it was latched."""
-    cdef double q[4]
-    vec3.sub(X_TA, s.join_X_TA, dp)
-    quat.conjugate(s.join_X_TA + 3, q)
-    quat.multiply(X_TA + 3, q, q)
-    quat.logarithm(q, phi)
+cdef Twist drift_of_latch(const PairState *s, Pose X_TA) noexcept nogil:
+    """Displacement (v) and rotation (w) of A, T axes, from the pose in which it was latched."""
+    return twist_of(sub(X_TA.p, s.join_X_TA.p), logarithm(quat_multiply(X_TA.q, conjugate(s.join_X_TA.q))))
 
 
-cdef void latch(const Params *p, PairState *s, Work *w, const double *X_NT, const double *X_TA) noexcept nogil:
+cdef inline Vec3 taken_back(Vec3 drift, double h) noexcept nogil:
+    """Rate -u* of the latches that takes a drift back: a share of it in a tick, bounded."""
+    cdef double rate = norm(drift) * DRIFT_SHARE / h
+    return mul(DRIFT_SHARE / h * (DRIFT_RATE_MAX / rate if rate > DRIFT_RATE_MAX else 1.0), drift)
+
+
+cdef void latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) noexcept nogil:
     """The wrench of the latches at the origin of T, after `begin` of both craft, into their loads and into the state."""
     cdef double K[36]
-    cdef double u[6]
-    cdef double V[12]           # of A, of T
-    cdef double drift[6]
-    cdef double t[3]
+    cdef double l[6]
+    cdef Twist V[2]             # of A, of T
+    cdef Wrench F
     cdef double h = p.period
-    cdef double size
     cdef int i, k
     memset(K, 0, sizeof(K))
     for k in range(2):
-        accelerate(w[k].model, 0.0, s.craft[k].q, s.craft[k].v, w[k].tau, w[k].f_ext, w[k].known, w[k].a, NULL)
-        predicted_twist(&p.craft[k], &s.craft[k], &w[k], X_NT, h, V + 6 * k)
-        add_mobility(&p.craft[k], &s.craft[k], &w[k], X_NT, K)
-    for i in range(6):
-        u[i] = V[i] - V[6 + i]
-    # drift at the origin of T, N axes
-    drift_of_latch(s, X_TA, drift, drift + 3)
-    vec3.cross(drift + 3, X_TA, t)
-    vec3.sub(drift, t, drift)
-    for k in range(2):
-        quat.rotate(X_NT + 3, drift + 3 * k, t)
-        size = vec3.norm(t) * DRIFT_SHARE / h
-        size = DRIFT_SHARE / h * (DRIFT_RATE_MAX / size if size > DRIFT_RATE_MAX else 1.0)
-        vec3.add_scaled(u + 3 * k, size, t, u + 3 * k)
+        accelerate_craft(&s.craft[k], &w[k], NULL)
+        V[k] = predicted_twist(&p.craft[k], &s.craft[k], &w[k], X_NT.p, h)
+        add_mobility(&p.craft[k], &s.craft[k], &w[k], X_NT.p, K)
+    # drift at the origin of T
+    cdef Twist drift = drift_of_latch(s, X_TA)
+    drift.v = sub(drift.v, cross(drift.w, X_TA.p))
+    # K l = (u - u*) / h, N axes
+    put(add(sub(V[ACTIVE].v, V[TARGET].v), taken_back(rotate(X_NT.q, drift.v), h)), l)
+    put(add(sub(V[ACTIVE].w, V[TARGET].w), taken_back(rotate(X_NT.q, drift.w), h)), l + 3)
     cholesky(K, 6, 6)
-    forward_solve(K, 6, 6, u)
-    backward_solve(K, 6, 6, u)
+    forward_solve(K, 6, 6, l)
+    backward_solve(K, 6, 6, l)
     for i in range(6):
-        u[i] /= h
-    load_contact(&p.craft[ACTIVE], &s.craft[ACTIVE], &w[ACTIVE], -1.0, X_NT, u, u + 3)
-    load_contact(&p.craft[TARGET], &s.craft[TARGET], &w[TARGET], 1.0, X_NT, u, u + 3)
-    quat.rotate_back(X_NT + 3, u, s.latch)
-    quat.rotate_back(X_NT + 3, u + 3, s.latch + 3)
+        l[i] /= h
+    F = wrench(l)
+    load_contact(&p.craft[ACTIVE], &s.craft[ACTIVE], &w[ACTIVE], -1.0, X_NT.p, F)
+    load_contact(&p.craft[TARGET], &s.craft[TARGET], &w[TARGET], 1.0, X_NT.p, F)
+    s.latch = wrench_of(rotate_back(X_NT.q, F.f), rotate_back(X_NT.q, F.m))
+
+
+cdef inline void accelerate_craft(const CraftState *s, Work *w, double *tau_out) noexcept nogil:
+    accelerate(w.model, 0.0, s.q, s.v, w.tau, <const double *>w.f_ext, w.known, w.a, tau_out)
 
 
 cdef void one_step(Self *self, const Sample *o, int joined) noexcept nogil:
@@ -894,36 +775,34 @@ cdef void one_step(Self *self, const Sample *o, int joined) noexcept nogil:
     cdef const Params *p = &self.flat.params
     cdef PairState *s = &self.flat.state
     cdef Work *w = self.work
-    cdef double f[3]
-    cdef double m[3]
-    cdef double X_TA[7]
-    cdef const double *X_NT = w[TARGET].X_port
+    cdef Pose X_NT, X_TA
+    cdef Wrench F_T, F
     cdef bint orbiting = p.orbit.parameter > 0.0
     cdef int k
-    begin(p, &p.craft[ACTIVE], &s.craft[ACTIVE], &s.reference, &w[ACTIVE], o.control_A, o.thruster_A, o.wheel_torque_A)
-    begin(p, &p.craft[TARGET], &s.craft[TARGET], &s.reference, &w[TARGET], o.control_T, o.thruster_T, o.wheel_torque_T)
+    begin(p, &p.craft[ACTIVE], &s.craft[ACTIVE], &s.reference, &w[ACTIVE], wrench(o.control_A), o.thruster_A, o.wheel_torque_A)
+    begin(p, &p.craft[TARGET], &s.craft[TARGET], &s.reference, &w[TARGET], wrench(o.control_T), o.thruster_T, o.wheel_torque_T)
+    X_NT = w[TARGET].X_port
     if joined:
-        pose.inverse(X_NT, X_TA)
-        pose.multiply(X_TA, w[ACTIVE].X_port, X_TA)
+        X_TA = compose(inverse(X_NT), w[ACTIVE].X_port)
         if not s.joined:
-            pose.copy(X_TA, s.join_X_TA)
+            s.join_X_TA = X_TA
         latch(p, s, w, X_NT, X_TA)
     else:
         # the measured wrench on the target craft at and in T; the active one bears the opposite at the same point
-        quat.rotate(X_NT + 3, o.F_T_corrected, f)
-        quat.rotate(X_NT + 3, o.F_T_corrected + 3, m)
-        load_contact(&p.craft[ACTIVE], &s.craft[ACTIVE], &w[ACTIVE], -1.0, X_NT, f, m)
-        load_contact(&p.craft[TARGET], &s.craft[TARGET], &w[TARGET], 1.0, X_NT, f, m)
+        F_T = wrench(o.F_T_corrected)
+        F = wrench_of(rotate(X_NT.q, F_T.f), rotate(X_NT.q, F_T.m))
+        load_contact(&p.craft[ACTIVE], &s.craft[ACTIVE], &w[ACTIVE], -1.0, X_NT.p, F)
+        load_contact(&p.craft[TARGET], &s.craft[TARGET], &w[TARGET], 1.0, X_NT.p, F)
     s.joined = joined
     if orbiting:
         kick_reference(&p.orbit, 0.5 * p.period, &s.reference)
         drift_reference(p.period, &s.reference)
     for k in range(2):
-        accelerate(w[k].model, 0.0, s.craft[k].q, s.craft[k].v, w[k].tau, w[k].f_ext, w[k].known, w[k].a, w[k].tau_out)
+        accelerate_craft(&s.craft[k], &w[k], w[k].tau_out)
         if yields(&p.craft[k], &s.craft[k], &w[k], p.period):
             move(w[k].model, s.craft[k].q, s.craft[k].v)
             factor(w[k].model, 0.25 * p.period * p.period, p.period, w[k].known)
-            accelerate(w[k].model, 0.0, s.craft[k].q, s.craft[k].v, w[k].tau, w[k].f_ext, w[k].known, w[k].a, w[k].tau_out)
+            accelerate_craft(&s.craft[k], &w[k], w[k].tau_out)
         take_torques(&p.craft[k], &w[k])
 
 
@@ -937,30 +816,22 @@ cdef void end_step(Self *self) noexcept nogil:
         finish(p, &p.craft[k], &s.craft[k], &w[k])
     if p.orbit.parameter > 0.0:
         for k in range(2):
-            quat.to_matrix(s.craft[k].q + 3, w[k].R)
+            w[k].R = to_matrix(quat(s.craft[k].q + 3))
             fall(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], 0.5 * p.period, 0)
             see_craft(&p.craft[k], &s.craft[k], &w[k])
         kick_reference(&p.orbit, 0.5 * p.period, &s.reference)
 
 
-cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nogil:
+cdef void start(Self *self, Pose X_TA, Twist V_TA) noexcept nogil:
     """Both craft from the relative pose and twist of the ports: joints and modes as at the start of a run, the craft's centre of mass with
     the motion of a rigid body; the target craft at the origin of N, at rest but for the orbital rate."""
     cdef const Params *p = &self.flat.params
     cdef PairState *s = &self.flat.state
     cdef Work *w = self.work
     cdef CraftState *c
-    cdef double X_NT[7]
-    cdef double X_NA[7]
-    cdef double X_RA[7]
-    cdef double X[7]
-    cdef double R[9]
-    cdef double r[3]
-    cdef double v[3]
-    cdef double rate[3]
     cdef int i, k
     memset(s, 0, sizeof(PairState))
-    start_reference(&p.orbit, &s.reference)
+    s.reference = start_reference(&p.orbit)
     for k in range(2):
         c = &s.craft[k]
         memcpy(c.q, p.craft[k].q, sizeof(c.q))
@@ -970,39 +841,27 @@ cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nog
             set_mode(p, s, k, i, p.craft[k].joint[i].mode, c.joint[i].angle, 0.0)
             if driven_by_torque(&p.craft[k].joint[i]):
                 c.joint[i].target = 0.0 if p.craft[k].joint[i].mode == JOINT_MODE_DRIVEN else c.joint[i].angle
-        compose(w[k].model, c.q, c.v, &w[k].whole)
+        compose_tree(w[k].model, c.q, c.v, &w[k].whole)
         place_in_root(w[k].model)
     # the target craft: root at rest in N
     c = &s.craft[TARGET]
-    quat.identity(c.q + 3)
+    put_quat(xyzw(0.0, 0.0, 0.0, 1.0), c.q + 3)
     place_root(c, &w[TARGET].whole)
-    rot3.apply(w[TARGET].whole.inertia, p.orbital_rate, c.L)
-    place_pose(&w[TARGET], &p.craft[TARGET].port, X_NT, R)
-    vec3.add(X_NT, c.q, X_NT)
-    quat.from_matrix(R, X_NT + 3)
+    c.L = mat_vec(mat(w[TARGET].whole.inertia), p.orbital_rate)
+    cdef Pose X_NT = place_pose(&w[TARGET], &p.craft[TARGET].port)
+    X_NT.p = add(X_NT.p, vec(c.q))
     # the active craft: its port, then its root
     c = &s.craft[ACTIVE]
-    pose.multiply(X_NT, X_TA, X_NA)
-    place_pose(&w[ACTIVE], &p.craft[ACTIVE].port, X_RA, R)
-    quat.from_matrix(R, X_RA + 3)
-    pose.inverse(X_RA, X)
-    pose.multiply(X_NA, X, c.q)
-    quat.normalize(c.q + 3)
-    quat.rotate(c.q + 3, w[ACTIVE].whole.centre, c.c)
-    vec3.add(c.q, c.c, c.c)
+    cdef Pose X_NA = compose(X_NT, X_TA)
+    cdef Pose X_NR = compose(X_NA, inverse(place_pose(&w[ACTIVE], &p.craft[ACTIVE].port)))
+    X_NR.q = normalized(X_NR.q)
+    put_pose(X_NR, c.q)
+    c.c = apply(X_NR, vec(w[ACTIVE].whole.centre))
     # w_A = w_V + R_NT w_TA; v_A = w_V x p_A + R_NT d/dt p_TA (V at rest at the origin); v_C = v_A + w x (c - p_A)
-    quat.rotate(X_NT + 3, V_TA + 3, rate)
-    vec3.add(rate, p.orbital_rate, rate)
-    vec3.cross(p.orbital_rate, X_NA, v)
-    quat.rotate(X_NT + 3, V_TA, r)
-    vec3.add(v, r, v)
-    vec3.sub(c.c, X_NA, r)
-    vec3.cross(rate, r, r)
-    vec3.add(v, r, v)
-    vec3.scale(p.craft[ACTIVE].mass, v, c.P)
-    quat.rotate_back(c.q + 3, rate, r)
-    rot3.apply(w[ACTIVE].whole.inertia, r, r)
-    quat.rotate(c.q + 3, r, c.L)
+    cdef Vec3 w_A = add(rotate(X_NT.q, V_TA.w), p.orbital_rate)
+    cdef Vec3 v_A = add(cross(p.orbital_rate, X_NA.p), rotate(X_NT.q, V_TA.v))
+    c.P = mul(p.craft[ACTIVE].mass, add(v_A, cross(w_A, sub(c.c, X_NA.p))))
+    c.L = rotate(X_NR.q, mat_vec(mat(w[ACTIVE].whole.inertia), rotate_back(X_NR.q, w_A)))
     for k in range(2):
         see_craft(&p.craft[k], &s.craft[k], &w[k])
 
@@ -1013,21 +872,19 @@ cdef void record_loads(const Params *p, const Work *w, CraftsRecord *record) noe
     """What sensors and interfaces of both craft feel over the step, after `one_step`."""
     cdef const Body *b
     cdef const Place *place
-    cdef double a[3]
-    cdef double t[3]
+    cdef Twist V, A
+    cdef Vec3 a
     cdef int i, k, sensor = 0, interface = 0
     for k in range(2):
         for i in range(p.craft[k].n_sensors):
             place = &p.craft[k].sensor[i]
             b = &w[k].model.body[place.body]
-            # a + alpha x p + w x (w x p), axes of the place
-            vec3.cross(b.V + 3, place.p, t)
-            vec3.cross(b.V + 3, t, a)
-            vec3.cross(b.A + 3, place.p, t)
-            vec3.add(a, t, a)
-            vec3.add(a, b.A, a)
-            rot3.apply_transposed(place.R, a, record.sensor_acceleration + 3 * sensor)
-            rot3.apply_transposed(place.R, b.V + 3, record.sensor_rate + 3 * sensor)
+            V = twist(b.V)
+            A = twist(b.A)
+            # w x (w x p) + alpha x p + a, axes of the place
+            a = add(add(cross(V.w, cross(V.w, place.p)), cross(A.w, place.p)), A.v)
+            put(mat_transposed_vec(place.R, a), record.sensor_acceleration + 3 * sensor)
+            put(mat_transposed_vec(place.R, V.w), record.sensor_rate + 3 * sensor)
             sensor += 1
         for i in range(p.craft[k].n_interfaces):
             memcpy(record.interface_wrench + 6 * interface, w[k].model.body[p.craft[k].interface[i]].F, 6 * sizeof(double))
@@ -1049,10 +906,9 @@ cdef void record_joints(const Params *p, const PairState *s, const Work *w, Craf
 cdef inline void take_place(const CraftParams *p, const CraftState *s, double *X, double *V, double *rate) noexcept nogil:
     """Pose and velocity of the centre of mass, attitude and angular velocity of the root; rates of the wheels."""
     cdef int i
-    vec3.copy(s.c, X)
-    quat.copy(s.q + 3, X + 3)
-    vec3.scale(1.0 / p.mass, s.P, V)
-    quat.rotate(s.q + 3, s.v + 3, V + 3)
+    cdef Quat q = quat(s.q + 3)
+    put_pose(pose_of(s.c, q), X)
+    put_twist(twist_of(mul(1.0 / p.mass, s.P), rotate(q, vec(s.v + 3))), V)
     for i in range(p.n_wheels):
         rate[i] = s.v[p.joint[p.wheel[i]].iv]
 
@@ -1066,17 +922,14 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     cdef int n = sample.periods
     cdef int i, k
     cdef double elapsed
-    cdef double V_before[6]
-    cdef double X_TA[7]
-    cdef double V_TA[6]
-    cdef double t[3]
-    cdef double u[3]
+    cdef Pose X_TA
+    cdef Twist drift
+    cdef Vec3 P = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 L = xyz(0.0, 0.0, 0.0)
     if n < 1:
         n = 1
     elapsed = n * p.period
-    for i in range(6):
-        V_before[i] = s.V_TA[i]
-        sample.A_TA[i] = 0.0
+    memset(sample.A_TA, 0, sizeof(sample.A_TA))
     memset(record, 0, sizeof(CraftsRecord))
     for k in range(2):
         memset(w[k].torque, 0, sizeof(w[k].torque))
@@ -1088,25 +941,25 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
             if i == n - 1:
                 record_loads(p, w, record)
             end_step(self)
-        relative_motion(&w[ACTIVE], &w[TARGET], X_TA, V_TA)
+        X_TA = compose(inverse(w[TARGET].X_port), w[ACTIVE].X_port)
         if s.joined:
-            pose.copy(s.join_X_TA, sample.X_TA)
+            put_pose(s.join_X_TA, sample.X_TA)
             memset(sample.V_TA, 0, sizeof(sample.V_TA))
-            memcpy(record.latch_wrench, s.latch, sizeof(s.latch))
-            drift_of_latch(s, X_TA, t, u)
-            record.latch_drift[0] = vec3.norm(t)
-            record.latch_drift[1] = vec3.norm(u)
+            put_wrench(s.latch, record.latch_wrench)
+            drift = drift_of_latch(s, X_TA)
+            record.latch_drift[0] = norm(drift.v)
+            record.latch_drift[1] = norm(drift.w)
         else:
-            pose.copy(X_TA, sample.X_TA)
+            put_pose(X_TA, sample.X_TA)
+            put_twist(relative_twist(w[TARGET].X_port, w[TARGET].V_port, w[ACTIVE].X_port, w[ACTIVE].V_port), sample.V_TA)
             for i in range(6):
-                sample.V_TA[i] = V_TA[i]
-                sample.A_TA[i] = (V_TA[i] - V_before[i]) / elapsed
+                sample.A_TA[i] = (sample.V_TA[i] - s.V_TA[i]) / elapsed
     elif sample.motion == MOTION_CLOSE_LOOP:
         # bumpless: from the achieved pose and twist, not from the commanded ones
-        start(self, sample.X_TA_measured, sample.V_TA_measured)
+        start(self, pose(sample.X_TA_measured), twist(sample.V_TA_measured))
         take_motion(sample, sample.X_TA_measured, sample.V_TA_measured)
     elif sample.motion == MOTION_FOLLOW_PROFILE:
-        start(self, sample.profile_X_TA, sample.profile_V_TA)
+        start(self, pose(sample.profile_X_TA), twist(sample.profile_V_TA))
         take_motion(sample, sample.profile_X_TA, sample.profile_V_TA)
         for i in range(6):
             sample.A_TA[i] = sample.profile_A_TA[i]
@@ -1118,19 +971,18 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
             sample.V_TA[i] = 0.0
     for i in range(6):
         s.V_TA[i] = sample.V_TA[i]
-    # absolute states, invariants, and the model's own verdict
+    # absolute states, invariants, and the verdict on the state
     take_place(&p.craft[ACTIVE], &s.craft[ACTIVE], sample.X_NC, sample.V_NC, sample.wheel_rate_A)
     take_place(&p.craft[TARGET], &s.craft[TARGET], sample.X_NV, sample.V_NV, sample.wheel_rate_T)
-    memset(sample.momentum, 0, sizeof(sample.momentum))
     sample.kinetic_energy = 0.0
     for k in range(2):
-        vec3.cross(s.craft[k].c, s.craft[k].P, t)
-        vec3.add(t, s.craft[k].L, t)
-        vec3.add(sample.momentum, s.craft[k].P, sample.momentum)
-        vec3.add(sample.momentum + 3, t, sample.momentum + 3)
+        P = add(P, s.craft[k].P)
+        L = add(L, add(cross(s.craft[k].c, s.craft[k].P), s.craft[k].L))
         sample.kinetic_energy += w[k].kinetic
+    put(P, sample.momentum)
+    put(L, sample.momentum + 3)
     # in the frame of the common centre of mass
-    sample.kinetic_energy -= 0.5 * vec3.dot(sample.momentum, sample.momentum) / (p.craft[ACTIVE].mass + p.craft[TARGET].mass)
+    sample.kinetic_energy -= 0.5 * dot(P, P) / (p.craft[ACTIVE].mass + p.craft[TARGET].mass)
     record_joints(p, s, w, record)
     sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.range_max, s.joined)
     for k in range(2):
@@ -1184,10 +1036,10 @@ def targets_of(settings, kind):
 def rigid_craft(name, vehicle):
     """A vehicle without bodies of its own as a craft of one: its centre of mass in the origin."""
     body = ModalBody.rigid(float(vehicle.mass_kg), inertia=np.asarray(vehicle.inertia_kg_m2, float))
-    cdef double R[9]
-    cdef double[::1] X = np.array(vehicle.X_port, dtype=float)
-    quat.to_matrix(&X[3], R)
-    port = CraftPort(DOCKING, name, np.array(vehicle.X_port[:3], float), np.array([R[i] for i in range(9)]).reshape(3, 3))
+    R = np.empty(9)
+    cdef double[::1] X_port = np.array(vehicle.X_port, dtype=float), R_port = R
+    put_mat(to_matrix(quat(&X_port[3])), &R_port[0])
+    port = CraftPort(DOCKING, name, np.array(vehicle.X_port[:3], float), R.reshape(3, 3))
     return Craft(name, (Link(name, body, joint="free"),), (port,))
 
 
@@ -1223,15 +1075,12 @@ cdef class TwoCrafts(StagePart):
 
     def __init__(self, *, period_s, vehicles, start, orbit=None, **given):
         cdef Params *p = &self.c.flat.params
-        cdef double X[7]
-        cdef double V[6]
-        cdef int i
         keys = checked(TwoCrafts.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         p.range_max = keys["range_max_m"]
-        for i in range(3):
-            p.orbital_rate[i] = start.orbital_rate_rad_s[i]
+        rate = start.orbital_rate_rad_s
+        p.orbital_rate = xyz(rate[0], rate[1], rate[2])
         fill_orbit(&p.orbit, orbit)
         trees, self.joints, self.joint_targets, self.sensors, self.interfaces = [], (), (), (), ()
         for k, (side, vehicle) in enumerate(zip(SIDES, (vehicles.active, vehicles.target), strict=True)):
@@ -1253,9 +1102,7 @@ cdef class TwoCrafts(StagePart):
         self.plug.state = &self.c.flat.state
         self.plug.state_size = sizeof(PairState)
         self.plug.step = step
-        pose.identity(X)
-        memset(V, 0, sizeof(V))
-        start_at(&self.c, X, V)
+        start_at_rest(&self.c)
 
     def _fill(self, int k, where, craft, port_name, modal_start, joint_energy_max):
         """Parameters and working memory of one craft; its tree."""
@@ -1328,7 +1175,7 @@ cdef class TwoCrafts(StagePart):
             p.v[i] = x
         self._stops(k, tree, q)
         # places, at the start
-        compose(w.model, p.q, p.v, &w.whole)
+        compose_tree(w.model, p.q, p.v, &w.whole)
         place_in_root(w.model)
         port = craft.port(port_name)
         _fill_place(&p.port, tree, place_of(port.body, port.node), port.position, port.rotation)
@@ -1367,19 +1214,13 @@ cdef class TwoCrafts(StagePart):
     def _fill_thruster(self, int k, int number, FlexibleTree tree, place_of, thruster):
         cdef CraftParams *p = &self.c.flat.params.craft[k]
         cdef Thruster *out = &p.thruster[number]
-        cdef double r[3]
-        cdef double R[9]
-        cdef int i
+        cdef Work *w = &self.c.work[k]
         _fill_place(&out.place, tree, place_of(thruster.body, thruster.node), thruster.position, np.eye(3))
-        direction = np.asarray(thruster.direction, float) / np.linalg.norm(thruster.direction)
-        for i in range(3):
-            out.direction[i] = direction[i]
+        cdef double[::1] direction = np.asarray(thruster.direction, float) / np.linalg.norm(thruster.direction)
         # direction in the axes of the place, then of its body
-        rot3.apply(out.place.R, out.direction, out.direction)
-        place_pose(&self.c.work[k], &out.place, r, R)
-        rot3.apply(self.c.work[k].model.body[out.place.body].pose + 3, out.direction, out.wrench)
-        vec3.sub(r, self.c.work[k].whole.centre, r)
-        vec3.cross(r, out.wrench, out.wrench + 3)
+        out.direction = mat_vec(out.place.R, vec(&direction[0]))
+        out.wrench.f = mat_vec(mat(w.model.body[out.place.body].pose + 3), out.direction)
+        out.wrench.m = cross(sub(place_pose(w, &out.place).p, vec(w.whole.centre)), out.wrench.f)
         p.n_thrusters += 1
 
     def _fill_wheel(self, int k, int number, where, names, wheel):
@@ -1390,7 +1231,7 @@ cdef class TwoCrafts(StagePart):
         p.wheel[number] = names.index(wheel.joint)
         p.joint[p.wheel[number]].wheel = number
         b = &self.c.work[k].model.body[p.joint[p.wheel[number]].body]
-        rot3.apply(b.pose + 3, b.axis, p.wheel_axis + 3 * number)
+        p.wheel_axis[number] = mat_vec(mat(b.pose + 3), vec(b.axis))
         p.n_wheels += 1
 
     def _fill_changes(self, tables):
@@ -1495,14 +1336,13 @@ def _start_modes(tree, where, table, q, v):
 
 cdef void _fill_place(Place *out, FlexibleTree tree, where, position, rotation):
     """A frame by position and rotation at a port of a body (its frame: None)."""
-    cdef int i
     name, node = where
     out.body = tree.index(name)
     p, R, _, _ = tree.links[out.body].body.port_arrays(node)
-    for i, x in enumerate(np.asarray(p) + R @ np.asarray(position, float)):
-        out.p[i] = x
-    for i, x in enumerate((R @ np.asarray(rotation, float)).ravel()):
-        out.R[i] = x
+    cdef double[::1] p_place = np.asarray(p) + R @ np.asarray(position, float)
+    cdef double[::1] R_place = (R @ np.asarray(rotation, float)).ravel()
+    out.p = vec(&p_place[0])
+    out.R = mat(&R_place[0])
 
 
 cdef size_t _body_size(Body *b) noexcept:
@@ -1529,5 +1369,7 @@ cdef int _take_constants(FlexibleTree tree, bytes block) except -1:
     return 0
 
 
-cdef void start_at(Self *self, const double *X_TA, const double *V_TA) noexcept:
-    start(self, X_TA, V_TA)
+cdef void start_at_rest(Self *self) noexcept:
+    """Ports in one place and at rest relative to each other, until the loop closes."""
+    cdef Vec3 zero = xyz(0.0, 0.0, 0.0)
+    start(self, pose_of(zero, xyzw(0.0, 0.0, 0.0, 1.0)), twist_of(zero, zero))

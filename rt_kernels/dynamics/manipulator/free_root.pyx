@@ -130,17 +130,17 @@ cdef void see_vehicles(Arm *self) noexcept nogil:
         b = &s.pair.active if k else &s.pair.target
         vehicle = &self.flat.params.pair.active if k else &self.flat.params.pair.target
         pose.multiply(s.x, &s.X_OC[0] if k else &s.X_OV[0], X)
-        vec3.copy(X, b.p)
-        quat.copy(X + 3, b.q)
-        quat.normalize(b.q)
+        vec3.copy(X, &b.p.x)
+        quat.copy(X + 3, &b.q.x)
+        quat.normalize(&b.q.x)
         quat.rotate(s.x + 3, s.v, v)
-        quat.rotate(s.x + 3, s.v + 3, b.w)
+        quat.rotate(s.x + 3, s.v + 3, &b.w.x)
         vec3.sub(X, s.x, r)
-        vec3.cross(b.w, r, r)
-        vec3.add(v, r, b.v)
-        quat.rotate_back(b.q, b.w, r)
+        vec3.cross(&b.w.x, r, r)
+        vec3.add(v, r, &b.v.x)
+        quat.rotate_back(&b.q.x, &b.w.x, r)
         rot3.apply(vehicle.inertia, r, r)
-        quat.rotate(b.q, r, b.L)
+        quat.rotate(&b.q.x, r, &b.L.x)
 
 
 cdef void integrate_root(Arm *self) noexcept nogil:
@@ -169,20 +169,20 @@ cdef void join(Arm *self, bint joined) noexcept nogil:
     s.joined = joined
     if not p.free:
         if joined:
-            memset(b.v, 0, sizeof(b.v))
-            memset(b.w, 0, sizeof(b.w))
-            memset(b.L, 0, sizeof(b.L))
+            memset(&b.v, 0, sizeof(b.v))
+            memset(&b.w, 0, sizeof(b.w))
+            memset(&b.L, 0, sizeof(b.L))
         return
-    vec3.scale(p.pair.active.mass if joined else -p.pair.active.mass, b.v, r)
-    vec3.cross(b.p, r, t)
+    vec3.scale(p.pair.active.mass if joined else -p.pair.active.mass, &b.v.x, r)
+    vec3.cross(&b.p.x, r, t)
     vec3.add(s.P, r, s.P)
     vec3.add(s.L, t, s.L)
-    vec3.add_scaled(s.L, 1.0 if joined else -1.0, b.L, s.L)
+    vec3.add_scaled(s.L, 1.0 if joined else -1.0, &b.L.x, s.L)
     memset(s.S, 0, sizeof(s.S))
     rigid_inertia(&p.pair.target, s.X_OV, s.S)
     if joined:
-        vec3.copy(b.p, X)
-        quat.copy(b.q, X + 3)
+        vec3.copy(&b.p.x, X)
+        quat.copy(&b.q.x, X + 3)
         pose.inverse(s.x, s.X_OC)
         pose.multiply(s.X_OC, X, s.X_OC)
         rigid_inertia(&p.pair.active, s.X_OC, s.S)

@@ -4,6 +4,7 @@ from libc.math cimport fabs
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat, rot3, vec3
+from rt_kernels.algebra.values cimport Vec3, vec
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport MAX_V, Arm, ArmParams, ArmState
 from rt_kernels.dynamics.manipulator.compliance cimport arm_place
@@ -59,10 +60,10 @@ cdef inline void place_link(Arm *self, Link *link, double J[6][MAX_V]) noexcept 
     rot3.apply(s.R_NO, p_E, p_E)
     vec3.add(p_E, s.X_NO, p_E)
     # deflection of the grapple fixture, axes of E
-    quat.to_matrix(b.q, R)
+    quat.to_matrix(&b.q.x, R)
     rot3.apply(R, p.X_CG, link.lever)
     rot3.multiply(R, p.R_CG, R_NG)
-    vec3.add(b.p, link.lever, r)
+    vec3.add(&b.p.x, link.lever, r)
     vec3.sub(r, p_E, r)
     rot3.apply_transposed(link.R_NE, r, d)
     rot3.transpose(link.R_NE, R)
@@ -98,15 +99,15 @@ cdef inline void move_payload_freely(const Arm *self, Contact *contact, Link *li
     rot3.apply(link.R_NE, link.F_0, f)
     rot3.apply(link.R_NE, link.F_0 + 3, m)
     vec3.cross(link.lever, f, r)
-    vec3.sub(contact.p, b.p, contact.moment)
+    vec3.sub(contact.p, &b.p.x, contact.moment)
     vec3.cross(contact.moment, contact.f, contact.moment)
     vec3.add(contact.moment, contact.m, contact.moment)
     for i in range(3):
-        link.u[i] = b.v[i] + h * payload.inverse_mass * (contact.f[i] - f[i])
-        w[i] = b.L[i] + h * (contact.moment[i] - m[i] - r[i])
-    quat.rotate_back(b.q, w, w)
+        link.u[i] = (&b.v.x)[i] + h * payload.inverse_mass * (contact.f[i] - f[i])
+        w[i] = (&b.L.x)[i] + h * (contact.moment[i] - m[i] - r[i])
+    quat.rotate_back(&b.q.x, w, w)
     rot3.apply(payload.inverse_inertia, w, w)
-    quat.rotate(b.q, w, w)
+    quat.rotate(&b.q.x, w, w)
     vec3.cross(w, link.lever, r)
     vec3.add(link.u, r, link.u)
     rot3.apply_transposed(link.R_NE, link.u, link.u)
@@ -272,20 +273,20 @@ cdef inline void move_payload(Arm *self, const Contact *contact, const Link *lin
         rot3.apply(link.R_NE, s.wrench + 3, m)
         if p.free:
             # what the payload gets, its opposite
-            vec3.add(b.p, link.lever, r)
+            vec3.add(&b.p.x, link.lever, r)
             vec3.cross(r, f, r)
             vec3.add(r, m, r)
             vec3.cross(contact.p, contact.f, w)
             vec3.sub(r, w, r)
             vec3.sub(r, contact.m, r)
             vec3.sub(f, contact.f, w)
-            accumulate(h, w, s.P, s.P_rest)
-            accumulate(h, r, s.L, s.L_rest)
+            accumulate(h, vec(w), <Vec3 *>s.P, <Vec3 *>s.P_rest)
+            accumulate(h, vec(r), <Vec3 *>s.L, <Vec3 *>s.L_rest)
         vec3.cross(link.lever, f, r)
         vec3.add(m, r, m)
         vec3.sub(contact.f, f, f)
         vec3.sub(contact.moment, m, m)
-        integrate_body(&p.pair.active, b, f, m, h, 0.0)
+        integrate_body(&p.pair.active, b, vec(f), vec(m), h, 0.0)
     if p.free:
         integrate_root(self)
 

@@ -46,6 +46,7 @@ import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
+from rt_kernels.algebra.values cimport put_pose, put_twist
 from rt_kernels.dynamics.manipulator.arm cimport PATHS, Arm, ArmParams, ArmState, Flat
 from rt_kernels.dynamics.manipulator.compliance cimport ArmCompliance
 from rt_kernels.dynamics.manipulator.following_stiffness cimport follow_configuration
@@ -122,12 +123,12 @@ cdef void start_joints(const ArmParams *p, ArmState *s, const double *X_NG) noex
     cdef double t
     cdef int i, j
     # twist of G on its axes, seen from the target vehicle (which has its centre of mass at rest)
-    vec3.sub(X_NG, s.pair.active.p, r)
-    vec3.cross(s.pair.active.w, r, u)
-    vec3.add(u, s.pair.active.v, u)
-    vec3.cross(s.pair.target.w, X_NG, r)
+    vec3.sub(X_NG, &s.pair.active.p.x, r)
+    vec3.cross(&s.pair.active.w.x, r, u)
+    vec3.add(u, &s.pair.active.v.x, u)
+    vec3.cross(&s.pair.target.w.x, X_NG, r)
     vec3.sub(u, r, u)
-    vec3.sub(s.pair.active.w, s.pair.target.w, u + 3)
+    vec3.sub(&s.pair.active.w.x, &s.pair.target.w.x, u + 3)
     quat.rotate_back(X_NG + 3, u, u)
     quat.rotate_back(X_NG + 3, u + 3, u + 3)
     for i in range(p.n):
@@ -154,9 +155,9 @@ cdef void start_root(Arm *self, const double *X_NO, const double *X_NV) noexcept
     pose.inverse(X_NO, s.X_OV)
     pose.multiply(s.X_OV, X_NV, s.X_OV)
     rigid_inertia(&p.pair.target, s.X_OV, s.S)
-    vec3.cross(s.pair.target.w, X_NO, u)
+    vec3.cross(&s.pair.target.w.x, X_NO, u)
     quat.rotate_back(X_NO + 3, u, s.v)
-    quat.rotate_back(X_NO + 3, s.pair.target.w, s.v + 3)
+    quat.rotate_back(X_NO + 3, &s.pair.target.w.x, s.v + 3)
     # momentum about the root's origin on its axes, then about the origin of N
     inertia_with_vehicle(self)
     for i in range(6):
@@ -181,15 +182,15 @@ cdef void start(Arm *self, const double *X_TA, const double *V_TA) noexcept nogi
     memset(s, 0, sizeof(ArmState))
     s.refreshed = refreshed
     start_from_relative(&p.pair, &s.pair, X_TA, V_TA)
-    body_pose(&s.pair.target, X_NV)
-    body_pose(&s.pair.active, X)
+    put_pose(body_pose(&s.pair.target), X_NV)
+    put_pose(body_pose(&s.pair.active), X)
     pose.multiply(X, p.X_CG, X)
     start_joints(p, s, X)
     # base of the arm
     pose.multiply(X, p.X_EO, X)
     quat.normalize(X + 3)
     quat.to_matrix(X + 3, R_NO)
-    quat.to_matrix(p.pair.target.X_port + 3, R_NT)
+    quat.to_matrix(&p.pair.target.X_port.q.x, R_NT)
     rot3.transpose(R_NO, s.R_NO)
     rot3.multiply(s.R_NO, R_NT, s.R_OT)
     if p.free:
@@ -219,9 +220,9 @@ cdef void run_period(Arm *self, const Sample *sample) noexcept nogil:
     cdef double m[3]
     for _ in range(p.inner):
         # the reaction acts on the payload at the origin of T
-        vec3.copy(s.pair.target.p, X)
-        quat.copy(s.pair.target.q, X + 3)
-        pose.multiply(X, p.pair.target.X_port, X)
+        vec3.copy(&s.pair.target.p.x, X)
+        quat.copy(&s.pair.target.q.x, X + 3)
+        pose.multiply(X, <const double *>&p.pair.target.X_port, X)
         quat.rotate(X + 3, sample.F_T_corrected, f)
         quat.rotate(X + 3, sample.F_T_corrected + 3, m)
         vec3.scale(-1.0, f, f)
@@ -274,10 +275,10 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
             sample.V_TA[i] = 0.0
     for i in range(6):
         s.pair.V_TA[i] = sample.V_TA[i]
-    body_pose(&s.pair.active, sample.X_NC)
-    body_twist(&s.pair.active, sample.V_NC)
-    body_pose(&s.pair.target, sample.X_NV)
-    body_twist(&s.pair.target, sample.V_NV)
+    put_pose(body_pose(&s.pair.active), sample.X_NC)
+    put_twist(body_twist(&s.pair.active), sample.V_NC)
+    put_pose(body_pose(&s.pair.target), sample.X_NV)
+    put_twist(body_twist(&s.pair.target), sample.V_NV)
     report(self, sample, <ArmRecord *>aux)
 
 
@@ -354,7 +355,7 @@ cdef class ManipulatorPayload(StagePart):
         if keys["base"] == "fixed" and np.any(start.orbital_rate_rad_s):
             raise ValueError(f"orbital_rate_rad_s: {list(start.orbital_rate_rad_s)} rad/s, limit 0 with base = 'fixed'")
         for i in range(3):
-            p.pair.orbital_rate[i] = start.orbital_rate_rad_s[i]
+            (&p.pair.orbital_rate.x)[i] = start.orbital_rate_rad_s[i]
         p.free = keys["base"] == "free"
         p.nr, p.nq = (6, 7) if keys["base"] == "free" else (0, 0)
         path, tables = Path(keys["model"]), model_tables(keys["model"], keys["model_data"])
@@ -404,8 +405,8 @@ cdef class ManipulatorPayload(StagePart):
         for b, drive in zip(moving, arm.drives, strict=True):
             b.rotor_inertia, b.gear_ratio = drive["gear_inertia_kg_m2"], drive["gear_ratio"]
         R_CG, p_CG = _frame(*grapple)
-        p_CA = np.array([p.pair.active.X_port[i] for i in range(3)])
-        quat.to_matrix(p.pair.active.X_port + 3, R)
+        p_CA = np.array([p.pair.active.X_port.p.x, p.pair.active.X_port.p.y, p.pair.active.X_port.p.z])
+        quat.to_matrix(&p.pair.active.X_port.q.x, R)
         R_CA = np.array([R[i] for i in range(9)]).reshape(3, 3)
         _copy(p.X_CG, p_CG)
         _copy(p.R_CG, R_CG)

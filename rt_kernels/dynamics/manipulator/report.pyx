@@ -31,8 +31,8 @@ cdef void show_deflection(const ArmParams *p, ArmState *s, const double *X_NE) n
     cdef double X[7]
     cdef double q_EG[4]
     cdef double r[3]
-    vec3.copy(s.pair.active.p, X)
-    quat.copy(s.pair.active.q, X + 3)
+    vec3.copy(&s.pair.active.p.x, X)
+    quat.copy(&s.pair.active.q.x, X + 3)
     pose.multiply(X, p.X_CG, X)
     vec3.sub(X, X_NE, r)
     quat.rotate_back(X_NE + 3, r, s.deflection)
@@ -58,9 +58,9 @@ cdef void show_momentum(const ArmParams *p, const ArmState *s, const double *arm
         vec3.cross(s.X_NO, momentum, t)
         vec3.add(momentum + 3, t, momentum + 3)
     if not s.joined:
-        vec3.scale(p.pair.active.mass, b.v, r)
-        vec3.cross(b.p, r, t)
-        vec3.add(t, b.L, t)
+        vec3.scale(p.pair.active.mass, &b.v.x, r)
+        vec3.cross(&b.p.x, r, t)
+        vec3.add(t, &b.L.x, t)
         vec3.add(momentum, r, momentum)
         vec3.add(momentum + 3, t, momentum + 3)
 
@@ -73,12 +73,12 @@ cdef double show_energy(const ArmParams *p, const ArmState *s, double energy, do
     cdef double mass = p.pair.active.mass
     cdef double r[3]
     cdef int i, j
-    energy += 0.5 * (p.pair.active.mass * vec3.dot(b.v, b.v) + vec3.dot(b.w, b.L))
-    vec3.sub(b.v, v.v, r)
+    energy += 0.5 * (p.pair.active.mass * vec3.dot(&b.v.x, &b.v.x) + vec3.dot(&b.w.x, &b.L.x))
+    vec3.sub(&b.v.x, &v.v.x, r)
     if p.free:
-        energy += 0.5 * (p.pair.target.mass * vec3.dot(v.v, v.v) + vec3.dot(v.w, v.L))
+        energy += 0.5 * (p.pair.target.mass * vec3.dot(&v.v.x, &v.v.x) + vec3.dot(&v.w.x, &v.L.x))
         mass = mass * p.pair.target.mass / (mass + p.pair.target.mass)
-    relative[0] = 0.5 * (mass * vec3.dot(r, r) + vec3.dot(b.w, b.L) + vec3.dot(v.w, v.L))
+    relative[0] = 0.5 * (mass * vec3.dot(r, r) + vec3.dot(&b.w.x, &b.L.x) + vec3.dot(&v.w.x, &v.L.x))
     for i in range(p.n):
         energy += 0.5 * p.drive[i].J_g * s.drive[i].w * s.drive[i].w
         energy += 0.5 * p.drive[i].J_m * s.drive[i].w_m * s.drive[i].w_m + gear_energy(&p.drive[i], s.drive[i].delta)
