@@ -6,7 +6,7 @@ All 6-vectors are linear first. Motion vector (twist) `V` = (v of the body point
 Rigid-body inertia, `double[10]`: m, h = m c (3), then the inertia tensor about the *origin* xx, xy, xz, yy, yz, zz (`values.Inertia`).
 
 Symmetric 6x6 (articulated inertia, compliance), `double[21]`: upper triangle by rows, linear first; `symmetric_index` gives the place.
-Blocks: S = [[A, B], [B^T, C]], A linear-linear, C angular-angular. Output may not be an input unless said.
+Blocks: S = [[A, B], [B^T, C]], A linear-linear, C angular-angular. Output may not be an input unless stated.
 """
 
 from libc.math cimport sqrt

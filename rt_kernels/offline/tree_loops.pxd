@@ -14,7 +14,7 @@ ctypedef struct Cut:
     int n_across              # rows of direction: an axis of the first body stands across one of the second
     Vec3 across[2][3]         # side, row: aligned frames
     int row                   # first constraint row
-    Vec3 slide                # velocity of the second centre as the first body sees it, inertial axes
+    Vec3 slide                # velocity of the second centre relative to the turning first body, inertial axes
 
 
 ctypedef struct Loops:

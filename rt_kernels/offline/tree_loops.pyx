@@ -17,8 +17,8 @@ e_b in the second, its rows and their derivatives are
     n . d = 0            n . (v_b - v_a - w_a x d)      n . (g_b - g_a - e_a x d - w_a x (w_a x d) - 2 w_a x (v_b - v_a - w_a x d))
     e_a . e_b = 0        (e_a x e_b) . (w_a - w_b)      and its derivative
 
-A planar linkage is closed by the same cuts: rows that say again what others say are left out by the elimination, which takes the best
-rows as pivots.  The reactions of such a loop are not determined; the smallest ones are given.
+The same cuts close a planar linkage: the elimination takes the best rows as pivots and leaves out the redundant ones.  The reactions of
+such a loop are not determined; the smallest ones are given.
 
 Where C_p is singular (an arm of dependent joints stretched out) the choice of independent coordinates fails although the mechanism may
 move on; close to it digits are lost. Another choice has its singular positions elsewhere.
@@ -197,17 +197,17 @@ cdef void closure_bias(Loops *L) noexcept nogil:
     cdef int i, k
     cdef Cut *cut
     cdef Bias a, b
-    cdef Vec3 d, seen, e_a, e_b, n, rate, w, e
+    cdef Vec3 d, relative, e_a, e_b, n, rate, w, e
     cdef double c
     for i in range(L.n_cuts):
         cut = &L.cut[i]
         a = point_bias(L, cut, 0)
         b = point_bias(L, cut, 1)
         d = sub(centre(L, cut, 1), centre(L, cut, 0))
-        # acceleration of the second centre as the first body sees it: - w_a x (w_a x d + 2 slide) - e_a x d
-        seen = sub(sub(sub(b.g, a.g), cross(a.w, add(cross(a.w, d), mul(2.0, cut.slide)))), cross(a.e, d))
+        # acceleration of the second centre relative to the turning first body: - w_a x (w_a x d + 2 slide) - e_a x d
+        relative = sub(sub(sub(b.g, a.g), cross(a.w, add(cross(a.w, d), mul(2.0, cut.slide)))), cross(a.e, d))
         for k in range(cut.n_along):
-            L.c[cut.row + k] = dot(on_inertial(L, cut, 0, cut.along[k]), seen)
+            L.c[cut.row + k] = dot(on_inertial(L, cut, 0, cut.along[k]), relative)
         for k in range(cut.n_across):
             # d/dt of n . (w_a - w_b), n = e_a x e_b: both axes turn with their bodies
             e_a = on_inertial(L, cut, 0, cut.across[0][k])
@@ -331,7 +331,7 @@ cdef int loops_dynamics(Loops *L, const double *q, const double *v, double *tau,
         L.b[j] = L.x[L.u[j]]
         for k in range(n_p):
             L.b[j] += L.B[k * width + j] * L.x[L.p[k]]
-    # a given coordinate's row says u' = a
+    # row of a given coordinate: u' = a
     for i in range(nu):
         for j in range(nu):
             L.A_solved[i * nu + j] = L.A[i * nu + j]
@@ -490,7 +490,7 @@ cdef class ClosedTree:
         rotations  prismatic, fixed: the cut frame on each (3, 3); a prismatic cut slides along its third column
 
     `independent`: names of the joints whose coordinates are free.  The others are dependent, unless they are locked in the tree; the cuts
-    must have at least as many rows, and rows beyond them must say nothing new (a planar linkage closed by revolute cuts).
+    must have at least as many rows, and rows beyond them must be redundant (a planar linkage closed by revolute cuts).
     Raises ModelError.  Locks of the tree are those at construction.
     """
 
