@@ -7,19 +7,60 @@ rigid-body inertias (10,), symmetric 6x6 (21,). SI units, angles in rad. A wrong
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
-from rt_kernels.algebra cimport rot3
 from rt_kernels.algebra cimport sincos as trig
 from rt_kernels.algebra cimport spatial
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra cimport values
+from rt_kernels.algebra.values cimport Inertia, Mat3, Pose, Quat, Twist, Vec3, Wrench, inertia, mat, pose, twist, vec, wrench
 
 
-cdef double[::1] given(object values, Py_ssize_t size):
-    array = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
+cdef double[::1] given(object numbers, Py_ssize_t size):
+    array = np.ascontiguousarray(numbers, dtype=np.float64).reshape(-1)
     if array.size != size:
         raise ValueError(f"{size} numbers are needed, {array.size} are given")
     return array.copy()
+
+
+cdef object shown(Vec3 a):
+    cdef double[::1] out = np.empty(3)
+    values.put(a, &out[0])
+    return np.asarray(out)
+
+
+cdef object shown_quat(Quat q):
+    cdef double[::1] out = np.empty(4)
+    values.put_quat(q, &out[0])
+    return np.asarray(out)
+
+
+cdef object shown_pose(Pose X):
+    cdef double[::1] out = np.empty(7)
+    values.put_pose(X, &out[0])
+    return np.asarray(out)
+
+
+cdef object shown_twist(Twist V):
+    cdef double[::1] out = np.empty(6)
+    values.put_twist(V, &out[0])
+    return np.asarray(out)
+
+
+cdef object shown_wrench(Wrench F):
+    cdef double[::1] out = np.empty(6)
+    values.put_wrench(F, &out[0])
+    return np.asarray(out)
+
+
+cdef object shown_matrix(Mat3 A):
+    cdef double[::1] out = np.empty(9)
+    values.put_mat(A, &out[0])
+    return np.asarray(out).reshape(3, 3)
+
+
+cdef object shown_inertia(Inertia I):
+    cdef double[::1] out = np.empty(10)
+    values.put_inertia(I, &out[0])
+    return np.asarray(out)
 
 
 # -- sincos, atan2 ----------------------------------------------------------------------------------------------------------
@@ -56,65 +97,56 @@ def atan2(y, x):
 
 def quat_multiply(q_AB, q_BC):
     """q_AC."""
-    cdef double[::1] a = given(q_AB, 4), b = given(q_BC, 4), out = np.empty(4)
-    quat.multiply(&a[0], &b[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(q_AB, 4), b = given(q_BC, 4)
+    return shown_quat(values.quat_multiply(values.quat(&a[0]), values.quat(&b[0])))
 
 
 def quat_rotate(q_AB, v_B):
     """Components in A of the vector v given in B."""
-    cdef double[::1] q = given(q_AB, 4), v = given(v_B, 3), out = np.empty(3)
-    quat.rotate(&q[0], &v[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] q = given(q_AB, 4), v = given(v_B, 3)
+    return shown(values.rotate(values.quat(&q[0]), vec(&v[0])))
 
 
 def quat_rotate_back(q_AB, v_A):
     """Components in B of the vector v given in A."""
-    cdef double[::1] q = given(q_AB, 4), v = given(v_A, 3), out = np.empty(3)
-    quat.rotate_back(&q[0], &v[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] q = given(q_AB, 4), v = given(v_A, 3)
+    return shown(values.rotate_back(values.quat(&q[0]), vec(&v[0])))
 
 
 def quat_normalize(q):
     """q divided by its norm."""
-    cdef double[::1] out = given(q, 4)
-    quat.normalize(&out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(q, 4)
+    return shown_quat(values.normalized(values.quat(&a[0])))
 
 
 def quat_renormalize(q):
     """One Newton step towards norm 1, for a norm that is already close to 1."""
-    cdef double[::1] out = given(q, 4)
-    quat.renormalize(&out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(q, 4)
+    return shown_quat(values.renormalized(values.quat(&a[0])))
 
 
 def quat_to_matrix(q_AB):
     """R_AB (3, 3)."""
-    cdef double[::1] q = given(q_AB, 4), out = np.empty(9)
-    quat.to_matrix(&q[0], &out[0])
-    return np.asarray(out).reshape(3, 3)
+    cdef double[::1] q = given(q_AB, 4)
+    return shown_matrix(values.to_matrix(values.quat(&q[0])))
 
 
 def quat_from_matrix(R_AB):
     """q_AB of a rotation matrix."""
-    cdef double[::1] R = given(R_AB, 9), out = np.empty(4)
-    quat.from_matrix(&R[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] R = given(R_AB, 9)
+    return shown_quat(values.quat_of(mat(&R[0])))
 
 
 def quat_exponential(phi):
     """Unit quaternion of the rotation vector phi [rad]."""
-    cdef double[::1] p = given(phi, 3), out = np.empty(4)
-    quat.exponential(&p[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] p = given(phi, 3)
+    return shown_quat(values.exponential(vec(&p[0])))
 
 
 def quat_logarithm(q):
     """Rotation vector [rad], length in [0, pi], of a unit quaternion."""
-    cdef double[::1] a = given(q, 4), out = np.empty(3)
-    quat.logarithm(&a[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(q, 4)
+    return shown(values.logarithm(values.quat(&a[0])))
 
 
 def quat_from_yaw_pitch_roll(double yaw, double pitch, double roll):
@@ -136,37 +168,32 @@ def quat_to_yaw_pitch_roll(q):
 
 def rot3_apply(R, v):
     """R v."""
-    cdef double[::1] a = given(R, 9), out = given(v, 3)
-    rot3.apply(&a[0], &out[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(R, 9), x = given(v, 3)
+    return shown(values.mat_vec(mat(&a[0]), vec(&x[0])))
 
 
 def rot3_apply_transposed(R, v):
     """R^T v."""
-    cdef double[::1] a = given(R, 9), out = given(v, 3)
-    rot3.apply_transposed(&a[0], &out[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(R, 9), x = given(v, 3)
+    return shown(values.mat_transposed_vec(mat(&a[0]), vec(&x[0])))
 
 
 def rot3_multiply(A, B):
     """A B."""
-    cdef double[::1] a = given(A, 9), b = given(B, 9), out = np.empty(9)
-    rot3.multiply(&a[0], &b[0], &out[0])
-    return np.asarray(out).reshape(3, 3)
+    cdef double[::1] a = given(A, 9), b = given(B, 9)
+    return shown_matrix(values.mat_multiply(mat(&a[0]), mat(&b[0])))
 
 
 def rot3_multiply_transposed(A, B):
     """A B^T."""
-    cdef double[::1] a = given(A, 9), b = given(B, 9), out = np.empty(9)
-    rot3.multiply_transposed(&a[0], &b[0], &out[0])
-    return np.asarray(out).reshape(3, 3)
+    cdef double[::1] a = given(A, 9), b = given(B, 9)
+    return shown_matrix(values.mat_multiply(mat(&a[0]), values.transposed(mat(&b[0]))))
 
 
 def vec3_cross(a, b):
     """a x b."""
     cdef double[::1] x = given(a, 3), y = given(b, 3)
-    vec3.cross(&x[0], &y[0], &x[0])
-    return np.asarray(x)
+    return shown(values.cross(vec(&x[0]), vec(&y[0])))
 
 
 # -- poses and wrenches -----------------------------------------------------------------------------------------------------
@@ -175,36 +202,31 @@ def vec3_cross(a, b):
 def pose_multiply(X_AB, X_BC):
     """X_AC."""
     cdef double[::1] a = given(X_AB, 7), b = given(X_BC, 7)
-    pose.multiply(&a[0], &b[0], &b[0])
-    return np.asarray(b)
+    return shown_pose(values.compose(pose(&a[0]), pose(&b[0])))
 
 
 def pose_inverse(X_AB):
     """X_BA."""
     cdef double[::1] a = given(X_AB, 7)
-    pose.inverse(&a[0], &a[0])
-    return np.asarray(a)
+    return shown_pose(values.inverse(pose(&a[0])))
 
 
 def pose_apply(X_AB, p_BQ):
     """p_AQ, from A's origin to Q in A."""
     cdef double[::1] a = given(X_AB, 7), p = given(p_BQ, 3)
-    pose.apply(&a[0], &p[0], &p[0])
-    return np.asarray(p)
+    return shown(values.apply(pose(&a[0]), vec(&p[0])))
 
 
 def wrench_to_parent(X_AB, F_B):
     """The wrench at and in B, taken at and in A."""
     cdef double[::1] a = given(X_AB, 7), f = given(F_B, 6)
-    pose.wrench_to_parent(&a[0], &f[0], &f[0])
-    return np.asarray(f)
+    return shown_wrench(values.wrench_to_parent(pose(&a[0]), wrench(&f[0])))
 
 
 def wrench_to_child(X_AB, F_A):
     """The wrench at and in A, taken at and in B."""
     cdef double[::1] a = given(X_AB, 7), f = given(F_A, 6)
-    pose.wrench_to_child(&a[0], &f[0], &f[0])
-    return np.asarray(f)
+    return shown_wrench(values.wrench_to_child(pose(&a[0]), wrench(&f[0])))
 
 
 # -- spatial vectors and inertias -------------------------------------------------------------------------------------------
@@ -212,30 +234,26 @@ def wrench_to_child(X_AB, F_A):
 
 def cross_motion(V, U):
     """V x U of two motions."""
-    cdef double[::1] a = given(V, 6), b = given(U, 6), out = np.empty(6)
-    spatial.cross_motion(&a[0], &b[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(V, 6), b = given(U, 6)
+    return shown_twist(values.cross_motion(twist(&a[0]), twist(&b[0])))
 
 
 def cross_force(V, F):
     """V x* F of a motion and a force."""
-    cdef double[::1] a = given(V, 6), b = given(F, 6), out = np.empty(6)
-    spatial.cross_force(&a[0], &b[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(V, 6), b = given(F, 6)
+    return shown_wrench(values.cross_force(twist(&a[0]), wrench(&b[0])))
 
 
 def motion_to_parent(X_AB, V_B):
     """The motion at and in B, taken at and in A."""
     cdef double[::1] a = given(X_AB, 7), v = given(V_B, 6)
-    spatial.motion_to_parent(&a[0], &v[0], &v[0])
-    return np.asarray(v)
+    return shown_twist(values.motion_to_parent(pose(&a[0]), twist(&v[0])))
 
 
 def motion_to_child(X_AB, V_A):
     """The motion at and in A, taken at and in B."""
     cdef double[::1] a = given(X_AB, 7), v = given(V_A, 6)
-    spatial.motion_to_child(&a[0], &v[0], &v[0])
-    return np.asarray(v)
+    return shown_twist(values.motion_to_child(pose(&a[0]), twist(&v[0])))
 
 
 def inertia_from_centre(double mass, c, J):
@@ -247,9 +265,10 @@ def inertia_from_centre(double mass, c, J):
 
 def inertia_to_centre(I):
     """Mass, centre (3,), tensor about the centre (6,)."""
-    cdef double[::1] a = given(I, 10), centre = np.empty(3), tensor = np.empty(6)
-    spatial.inertia_to_centre(&a[0], &centre[0], &tensor[0])
-    return a[0], np.asarray(centre), np.asarray(tensor)
+    cdef double[::1] a = given(I, 10), tensor = np.empty(6)
+    cdef Vec3 centre
+    spatial.inertia_to_centre(inertia(&a[0]), &centre, &tensor[0])
+    return a[0], shown(centre), np.asarray(tensor)
 
 
 def inertia_add(a, b):
@@ -261,28 +280,26 @@ def inertia_add(a, b):
 
 def inertia_apply(I, V):
     """Momentum I V (6,)."""
-    cdef double[::1] a = given(I, 10), v = given(V, 6), out = np.empty(6)
-    spatial.inertia_apply(&a[0], &v[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(I, 10), v = given(V, 6)
+    return shown_wrench(values.momentum_of(inertia(&a[0]), twist(&v[0])))
 
 
 def kinetic_energy(I, V):
     """V . I V / 2 [J]."""
     cdef double[::1] a = given(I, 10), v = given(V, 6)
-    return spatial.kinetic_energy(&a[0], &v[0])
+    return values.kinetic_energy(inertia(&a[0]), twist(&v[0]))
 
 
 def inertia_to_parent(X_AB, I_B):
     """The inertia about and in B, taken about and in A."""
     cdef double[::1] x = given(X_AB, 7), a = given(I_B, 10)
-    spatial.inertia_to_parent(&x[0], &a[0], &a[0])
-    return np.asarray(a)
+    return shown_inertia(spatial.inertia_to_parent(pose(&x[0]), inertia(&a[0])))
 
 
 def symmetric_from_inertia(I):
     """Twenty-one numbers of a rigid-body inertia."""
     cdef double[::1] a = given(I, 10), out = np.empty(21)
-    spatial.symmetric_from_inertia(&a[0], &out[0])
+    spatial.symmetric_from_inertia(inertia(&a[0]), &out[0])
     return np.asarray(out)
 
 
@@ -316,7 +333,7 @@ def symmetric_add_outer(double scale, u, S):
 def symmetric_to_parent(X_AB, S_B):
     """The symmetric map from motions to forces about and in B, taken about and in A."""
     cdef double[::1] x = given(X_AB, 7), a = given(S_B, 21)
-    spatial.symmetric_to_parent(&x[0], &a[0], &a[0])
+    spatial.symmetric_to_parent(pose(&x[0]), &a[0], &a[0])
     return np.asarray(a)
 
 

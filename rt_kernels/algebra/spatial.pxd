@@ -1,21 +1,20 @@
 """Spatial vectors and inertias about the origin of a frame (Featherstone 2008, ch. 2).
 
 All 6-vectors are linear first. Motion vector (twist) `V` = (v of the body point at the origin, w); force vector (wrench) `F` =
-(f, moment about the origin). Power is their plain dot product.
+(f, moment about the origin). Power is their plain dot product. Their algebra by value is in `values.pxd`.
 
-Rigid-body inertia, `double[10]`: m, h = m c (3), then the inertia tensor about the *origin* xx, xy, xz, yy, yz, zz.
+Rigid-body inertia, `double[10]`: m, h = m c (3), then the inertia tensor about the *origin* xx, xy, xz, yy, yz, zz (`values.Inertia`).
 
 Symmetric 6x6 (articulated inertia, compliance), `double[21]`: upper triangle by rows, linear first; `symmetric_index` gives the place.
-Blocks: S = [[A, B], [B^T, C]], A linear-linear, C angular-angular. Output may not be an input unless said.
+Blocks: S = [[A, B], [B^T, C]], A linear-linear, C angular-angular. Output may not be an input unless stated.
 """
 
 from libc.math cimport sqrt
-from rt_kernels.algebra cimport quat
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
 
-
-# -- motion and force vectors --------------------------------------------------------------------------------------------
+from rt_kernels.algebra.values cimport (
+    Inertia, Mat3, Pose, Vec3, add, cross_columns, cross_rows, dot, mat, mat_sum, mat_vec, mul, put_inertia, rotated_tensor, rows_of,
+    tensor, to_matrix, transposed, vec, xyz,
+)
 
 
 cdef inline double power(const double *V, const double *F) noexcept nogil:
@@ -23,70 +22,36 @@ cdef inline double power(const double *V, const double *F) noexcept nogil:
     return V[0] * F[0] + V[1] * F[1] + V[2] * F[2] + V[3] * F[3] + V[4] * F[4] + V[5] * F[5]
 
 
-cdef inline void cross_motion(const double *V, const double *U, double *out) noexcept nogil:
-    """V x U for motions: (w x u + v x u_w, w x u_w), Featherstone 2008, (2.31)."""
-    cdef double a[3]
-    cdef double b[3]
-    vec3.cross(V + 3, U, a)
-    vec3.cross(V, U + 3, b)
-    vec3.cross(V + 3, U + 3, out + 3)
-    vec3.add(a, b, out)
-
-
-cdef inline void cross_force(const double *V, const double *F, double *out) noexcept nogil:
-    """V x* F for forces: (w x f, w x m + v x f), Featherstone 2008, (2.32)."""
-    cdef double a[3]
-    cdef double b[3]
-    vec3.cross(V + 3, F + 3, a)
-    vec3.cross(V, F, b)
-    vec3.cross(V + 3, F, out)
-    vec3.add(a, b, out + 3)
-
-
-cdef inline void motion_to_parent(const double *X_AB, const double *V_B, double *V_A) noexcept nogil:
-    """The same motion, given at and in B, taken at and in A: w_A = R w_B, v_A = R v_B + p_AB x w_A. Output may be the input."""
-    cdef double r[3]
-    quat.rotate(X_AB + 3, V_B, V_A)
-    quat.rotate(X_AB + 3, V_B + 3, V_A + 3)
-    vec3.cross(X_AB, V_A + 3, r)
-    vec3.add(V_A, r, V_A)
-
-
-cdef inline void motion_to_child(const double *X_AB, const double *V_A, double *V_B) noexcept nogil:
-    """Inverse of `motion_to_parent`. Output may be the input."""
-    cdef double r[3]
-    vec3.cross(X_AB, V_A + 3, r)
-    vec3.sub(V_A, r, r)
-    quat.rotate_back(X_AB + 3, r, V_B)
-    quat.rotate_back(X_AB + 3, V_A + 3, V_B + 3)
-
-
 # -- rigid-body inertia, ten numbers --------------------------------------------------------------------------------------
 
 
 cdef inline void inertia_from_centre(double mass, const double *c, const double *J, double *I) noexcept nogil:
     """From mass [kg], centre of mass c [m] and the tensor J about the centre (xx, xy, xz, yy, yz, zz) [kg.m2] (parallel axes)."""
-    cdef double cc = vec3.dot(c, c)
-    I[0] = mass
-    vec3.scale(mass, c, I + 1)
-    I[4] = J[0] + mass * (cc - c[0] * c[0])
-    I[5] = J[1] - mass * c[0] * c[1]
-    I[6] = J[2] - mass * c[0] * c[2]
-    I[7] = J[3] + mass * (cc - c[1] * c[1])
-    I[8] = J[4] - mass * c[1] * c[2]
-    I[9] = J[5] + mass * (cc - c[2] * c[2])
+    cdef Vec3 p = vec(c)
+    cdef double cc = dot(p, p)
+    cdef Inertia out
+    out.m = mass
+    out.h = mul(mass, p)
+    out.xx = J[0] + mass * (cc - p.x * p.x)
+    out.xy = J[1] - mass * p.x * p.y
+    out.xz = J[2] - mass * p.x * p.z
+    out.yy = J[3] + mass * (cc - p.y * p.y)
+    out.yz = J[4] - mass * p.y * p.z
+    out.zz = J[5] + mass * (cc - p.z * p.z)
+    put_inertia(out, I)
 
 
-cdef inline void inertia_to_centre(const double *I, double *c, double *J) noexcept nogil:
-    """Inverse of `inertia_from_centre` (the mass is I[0], not zero)."""
-    vec3.scale(1.0 / I[0], I + 1, c)
-    cdef double cc = vec3.dot(c, c)
-    J[0] = I[4] - I[0] * (cc - c[0] * c[0])
-    J[1] = I[5] + I[0] * c[0] * c[1]
-    J[2] = I[6] + I[0] * c[0] * c[2]
-    J[3] = I[7] - I[0] * (cc - c[1] * c[1])
-    J[4] = I[8] + I[0] * c[1] * c[2]
-    J[5] = I[9] - I[0] * (cc - c[2] * c[2])
+cdef inline void inertia_to_centre(Inertia I, Vec3 *c, double *J) noexcept nogil:
+    """Inverse of `inertia_from_centre` (the mass is not zero)."""
+    cdef Vec3 p = mul(1.0 / I.m, I.h)
+    cdef double cc = dot(p, p)
+    c[0] = p
+    J[0] = I.xx - I.m * (cc - p.x * p.x)
+    J[1] = I.xy + I.m * p.x * p.y
+    J[2] = I.xz + I.m * p.x * p.z
+    J[3] = I.yy - I.m * (cc - p.y * p.y)
+    J[4] = I.yz + I.m * p.y * p.z
+    J[5] = I.zz - I.m * (cc - p.z * p.z)
 
 
 cdef inline void inertia_add(const double *a, const double *b, double *out) noexcept nogil:
@@ -96,64 +61,39 @@ cdef inline void inertia_add(const double *a, const double *b, double *out) noex
         out[i] = a[i] + b[i]
 
 
-cdef inline void inertia_apply(const double *I, const double *V, double *F) noexcept nogil:
-    """Momentum F = I V: f = m v + w x h, moment = I_o w + h x v."""
-    cdef double a[3]
-    vec3.cross(V + 3, I + 1, a)
-    vec3.add_scaled(a, I[0], V, F)
-    vec3.cross(I + 1, V, a)
-    F[3] = I[4] * V[3] + I[5] * V[4] + I[6] * V[5] + a[0]
-    F[4] = I[5] * V[3] + I[7] * V[4] + I[8] * V[5] + a[1]
-    F[5] = I[6] * V[3] + I[8] * V[4] + I[9] * V[5] + a[2]
-
-
-cdef inline double kinetic_energy(const double *I, const double *V) noexcept nogil:
-    # V . I V / 2
-    cdef double F[6]
-    inertia_apply(I, V, F)
-    return 0.5 * power(V, F)
+cdef inline Mat3 full(const double *S) noexcept nogil:
+    # of a symmetric 3x3 (xx, xy, xz, yy, yz, zz)
+    return rows_of(xyz(S[0], S[1], S[2]), xyz(S[1], S[3], S[4]), xyz(S[2], S[4], S[5]))
 
 
 cdef inline void rotate_symmetric(const double *R, const double *S, double *out) noexcept nogil:
     # R S R^T of a symmetric 3x3 (xx, xy, xz, yy, yz, zz); output may be the input
-    cdef double full[9]
-    cdef double half[9]
-    full[0] = S[0]; full[1] = S[1]; full[2] = S[2]
-    full[3] = S[1]; full[4] = S[3]; full[5] = S[4]
-    full[6] = S[2]; full[7] = S[4]; full[8] = S[5]
-    rot3.multiply(R, full, half)
-    out[0] = half[0] * R[0] + half[1] * R[1] + half[2] * R[2]
-    out[1] = half[0] * R[3] + half[1] * R[4] + half[2] * R[5]
-    out[2] = half[0] * R[6] + half[1] * R[7] + half[2] * R[8]
-    out[3] = half[3] * R[3] + half[4] * R[4] + half[5] * R[5]
-    out[4] = half[3] * R[6] + half[4] * R[7] + half[5] * R[8]
-    out[5] = half[6] * R[6] + half[7] * R[7] + half[8] * R[8]
+    cdef Mat3 turned = rotated_tensor(mat(R), full(S))
+    out[0] = turned.xx; out[1] = turned.xy; out[2] = turned.xz
+    out[3] = turned.yy; out[4] = turned.yz
+    out[5] = turned.zz
 
 
-cdef inline void inertia_to_parent(const double *X_AB, const double *I_B, double *I_A) noexcept nogil:
-    """The same body, given about and in B, taken about and in A. Output may be the input.
+cdef inline Inertia inertia_to_parent(Pose X_AB, Inertia I_B) noexcept nogil:
+    """The same body, given about and in B, taken about and in A.
 
     With h' = R h the tensor grows by -[h'][p] - [p][h'] - m [p][p], Featherstone 2008, (2.66).
     """
-    cdef double R[9]
-    cdef double h[3]
-    cdef double p[3]
-    cdef double m = I_B[0]
-    cdef double hp, pp
-    vec3.copy(X_AB, p)
-    quat.to_matrix(X_AB + 3, R)
-    rot3.apply(R, I_B + 1, h)
-    rotate_symmetric(R, I_B + 4, I_A + 4)
-    hp = 2.0 * vec3.dot(h, p)
-    pp = vec3.dot(p, p)
-    I_A[4] += hp + m * pp - (2.0 * h[0] + m * p[0]) * p[0]
-    I_A[5] -= h[0] * p[1] + p[0] * h[1] + m * p[0] * p[1]
-    I_A[6] -= h[0] * p[2] + p[0] * h[2] + m * p[0] * p[2]
-    I_A[7] += hp + m * pp - (2.0 * h[1] + m * p[1]) * p[1]
-    I_A[8] -= h[1] * p[2] + p[1] * h[2] + m * p[1] * p[2]
-    I_A[9] += hp + m * pp - (2.0 * h[2] + m * p[2]) * p[2]
-    I_A[0] = m
-    vec3.add_scaled(h, m, p, I_A + 1)
+    cdef Mat3 R = to_matrix(X_AB.q)
+    cdef Mat3 turned = rotated_tensor(R, tensor(I_B))
+    cdef Vec3 p = X_AB.p
+    cdef Vec3 h = mat_vec(R, I_B.h)
+    cdef double m = I_B.m, hp = 2.0 * dot(h, p), pp = dot(p, p)
+    cdef Inertia out
+    out.m = m
+    out.h = add(h, mul(m, p))
+    out.xx = turned.xx + (hp + m * pp - (2.0 * h.x + m * p.x) * p.x)
+    out.xy = turned.xy - (h.x * p.y + p.x * h.y + m * p.x * p.y)
+    out.xz = turned.xz - (h.x * p.z + p.x * h.z + m * p.x * p.z)
+    out.yy = turned.yy + (hp + m * pp - (2.0 * h.y + m * p.y) * p.y)
+    out.yz = turned.yz - (h.y * p.z + p.y * h.z + m * p.y * p.z)
+    out.zz = turned.zz + (hp + m * pp - (2.0 * h.z + m * p.z) * p.z)
+    return out
 
 
 # -- symmetric 6x6, twenty-one numbers -------------------------------------------------------------------------------------
@@ -166,15 +106,14 @@ cdef inline int symmetric_index(int i, int j) noexcept nogil:
     return i * (11 - i) // 2 + j
 
 
-cdef inline void symmetric_from_inertia(const double *I, double *S) noexcept nogil:
+cdef inline void symmetric_from_inertia(Inertia I, double *S) noexcept nogil:
     """[[m 1, -[h]], [[h], I_o]] as twenty-one numbers."""
-    cdef double m = I[0]
-    S[0] = m; S[1] = 0.0; S[2] = 0.0; S[3] = 0.0; S[4] = I[3]; S[5] = -I[2]
-    S[6] = m; S[7] = 0.0; S[8] = -I[3]; S[9] = 0.0; S[10] = I[1]
-    S[11] = m; S[12] = I[2]; S[13] = -I[1]; S[14] = 0.0
-    S[15] = I[4]; S[16] = I[5]; S[17] = I[6]
-    S[18] = I[7]; S[19] = I[8]
-    S[20] = I[9]
+    S[0] = I.m; S[1] = 0.0; S[2] = 0.0; S[3] = 0.0; S[4] = I.h.z; S[5] = -I.h.y
+    S[6] = I.m; S[7] = 0.0; S[8] = -I.h.z; S[9] = 0.0; S[10] = I.h.x
+    S[11] = I.m; S[12] = I.h.y; S[13] = -I.h.x; S[14] = 0.0
+    S[15] = I.xx; S[16] = I.xy; S[17] = I.xz
+    S[18] = I.yy; S[19] = I.yz
+    S[20] = I.zz
 
 
 cdef inline void symmetric_add(const double *a, const double *b, double *out) noexcept nogil:
@@ -205,53 +144,27 @@ cdef inline void symmetric_add_outer(double scale, const double *u, double *S) n
             k += 1
 
 
-cdef inline void symmetric_to_parent(const double *X_AB, const double *S_B, double *S_A) noexcept nogil:
+cdef inline void symmetric_to_parent(Pose X_AB, const double *S_B, double *S_A) noexcept nogil:
     """A symmetric map from motions to forces (an inertia), given about and in B, taken about and in A. Output may be the input.
 
     Rotate the blocks, then with [p] of p_AB: B' = B - A [p], C' = C + [p] B - B'^T [p].
     """
-    cdef double R[9]
-    cdef double A[6]
-    cdef double B[9]
-    cdef double C[6]
-    cdef double half[9]
-    cdef double G[9]
-    cdef double D[9]
-    cdef double *p = <double *>X_AB
-    cdef int i
-    quat.to_matrix(X_AB + 3, R)
-    # blocks of S_B
-    A[0] = S_B[0]; A[1] = S_B[1]; A[2] = S_B[2]; A[3] = S_B[6]; A[4] = S_B[7]; A[5] = S_B[11]
-    B[0] = S_B[3]; B[1] = S_B[4]; B[2] = S_B[5]
-    B[3] = S_B[8]; B[4] = S_B[9]; B[5] = S_B[10]
-    B[6] = S_B[12]; B[7] = S_B[13]; B[8] = S_B[14]
-    # rotated
-    rotate_symmetric(R, A, A)
-    rotate_symmetric(R, S_B + 15, C)
-    rot3.multiply(R, B, half)
-    rot3.multiply_transposed(half, R, B)
-    # G = B - A [p]; row i of M [p] is -(p x row i), so row i of G is row i of B + p x (row i of A)
-    half[0] = A[0]; half[1] = A[1]; half[2] = A[2]
-    half[3] = A[1]; half[4] = A[3]; half[5] = A[4]
-    half[6] = A[2]; half[7] = A[4]; half[8] = A[5]
-    for i in range(3):
-        vec3.cross(p, half + 3 * i, G + 3 * i)
-        vec3.add(G + 3 * i, B + 3 * i, G + 3 * i)
-    # D = [p] B - G^T [p]: column i of the first is p x (column i of B), row i of the second gives p x (column i of G)
-    rot3.transpose(B, half)
-    for i in range(3):
-        vec3.cross(p, half + 3 * i, half + 3 * i)
-    rot3.transpose(half, D)
-    rot3.transpose(G, half)
-    for i in range(3):
-        vec3.cross(p, half + 3 * i, half + 3 * i)
-        vec3.add(D + 3 * i, half + 3 * i, D + 3 * i)
-    S_A[0] = A[0]; S_A[1] = A[1]; S_A[2] = A[2]; S_A[3] = G[0]; S_A[4] = G[1]; S_A[5] = G[2]
-    S_A[6] = A[3]; S_A[7] = A[4]; S_A[8] = G[3]; S_A[9] = G[4]; S_A[10] = G[5]
-    S_A[11] = A[5]; S_A[12] = G[6]; S_A[13] = G[7]; S_A[14] = G[8]
-    S_A[15] = C[0] + D[0]; S_A[16] = C[1] + 0.5 * (D[1] + D[3]); S_A[17] = C[2] + 0.5 * (D[2] + D[6])
-    S_A[18] = C[3] + D[4]; S_A[19] = C[4] + 0.5 * (D[5] + D[7])
-    S_A[20] = C[5] + D[8]
+    cdef Vec3 p = X_AB.p
+    cdef Mat3 R = to_matrix(X_AB.q)
+    cdef Mat3 A = rotated_tensor(R, rows_of(xyz(S_B[0], S_B[1], S_B[2]), xyz(S_B[1], S_B[6], S_B[7]), xyz(S_B[2], S_B[7], S_B[11])))
+    cdef Mat3 B = rotated_tensor(R, rows_of(vec(S_B + 3), vec(S_B + 8), vec(S_B + 12)))
+    cdef Mat3 C = rotated_tensor(R, full(S_B + 15))
+    cdef Mat3 G, D
+    # of the symmetric A only the upper triangle counts
+    A = rows_of(xyz(A.xx, A.xy, A.xz), xyz(A.xy, A.yy, A.yz), xyz(A.xz, A.yz, A.zz))
+    G = mat_sum(cross_rows(p, A), B)
+    D = mat_sum(cross_columns(p, B), cross_rows(p, transposed(G)))
+    S_A[0] = A.xx; S_A[1] = A.xy; S_A[2] = A.xz; S_A[3] = G.xx; S_A[4] = G.xy; S_A[5] = G.xz
+    S_A[6] = A.yy; S_A[7] = A.yz; S_A[8] = G.yx; S_A[9] = G.yy; S_A[10] = G.yz
+    S_A[11] = A.zz; S_A[12] = G.zx; S_A[13] = G.zy; S_A[14] = G.zz
+    S_A[15] = C.xx + D.xx; S_A[16] = C.xy + 0.5 * (D.xy + D.yx); S_A[17] = C.xz + 0.5 * (D.xz + D.zx)
+    S_A[18] = C.yy + D.yy; S_A[19] = C.yz + 0.5 * (D.yz + D.zy)
+    S_A[20] = C.zz + D.zz
 
 
 cdef inline int symmetric_solve(const double *S, const double *b, double *x) noexcept nogil:

@@ -3,9 +3,10 @@
     v_A = add(cross(a.w, sub(X_NA.p, a.p)), a.v)
 
 The structs have the layout of the arrays that samples, states and files hold: `Vec3` is `double[3]`, `Quat` `double[4]` (x, y, z, w),
-`Pose` `double[7]` (position, quaternion), `Twist` `double[6]` (linear first), `Wrench` `double[6]` (force first), `Mat3` `double[9]` by rows.
-`vec`, `quat`, `pose`, `twist`, `wrench` and `mat` read such an array, `put`, `put_quat`, `put_pose`, `put_twist`, `put_wrench` and `put_mat`
-write one. Every function does its operations in one fixed order, so that results are the same to the bit wherever it is inlined.
+`Pose` `double[7]` (position, quaternion), `Twist` `double[6]` (linear first), `Wrench` `double[6]` (force first), `Mat3` `double[9]` by
+rows, `Inertia` `double[10]` of a rigid body. `vec`, `quat`, `pose`, `twist`, `wrench`, `mat` and `inertia` read such an array; `put`,
+`put_quat`, `put_pose`, `put_twist`, `put_wrench`, `put_mat` and `put_inertia` write one. Every function does its operations in one fixed
+order, so that results are the same to the bit wherever it is inlined.
 
 Frames in monogram notation: `X_AB` is the pose of B in A, `R_AB` and `q_AB` map components from B to A.
 """
@@ -53,6 +54,17 @@ cdef struct Mat3:
     double yz
     double zx
     double zy
+    double zz
+
+
+cdef struct Inertia:
+    double m
+    Vec3 h                 # mass times centre of mass
+    double xx              # tensor about the origin
+    double xy
+    double xz
+    double yy
+    double yz
     double zz
 
 
@@ -278,6 +290,16 @@ cdef inline Twist motion_to_child(Pose X_AB, Twist V_A) noexcept nogil:
     return twist_of(rotate_back(X_AB.q, sub(V_A.v, cross(X_AB.p, V_A.w))), rotate_back(X_AB.q, V_A.w))
 
 
+cdef inline Twist cross_motion(Twist V, Twist U) noexcept nogil:
+    """V x U for motions: (w x u + v x u_w, w x u_w), Featherstone 2008, (2.31)."""
+    return twist_of(add(cross(V.w, U.v), cross(V.v, U.w)), cross(V.w, U.w))
+
+
+cdef inline Wrench cross_force(Twist V, Wrench F) noexcept nogil:
+    """V x* F for forces: (w x f, w x m + v x f), Featherstone 2008, (2.32)."""
+    return wrench_of(cross(V.w, F.f), add(cross(V.w, F.m), cross(V.v, F.f)))
+
+
 # -- matrices ------------------------------------------------------------------------------------------------------------
 
 
@@ -365,3 +387,109 @@ cdef inline Quat quat_of(Mat3 R_AB) noexcept nogil:
     put_mat(R_AB, R)
     quaternion.from_matrix(R, q)
     return quat(q)
+
+
+cdef inline Mat3 unit_matrix() noexcept nogil:
+    cdef Mat3 out
+    out.xx = 1.0; out.xy = 0.0; out.xz = 0.0
+    out.yx = 0.0; out.yy = 1.0; out.yz = 0.0
+    out.zx = 0.0; out.zy = 0.0; out.zz = 1.0
+    return out
+
+
+cdef inline Mat3 mat_scaled(double s, Mat3 A) noexcept nogil:
+    # s A
+    cdef Mat3 out
+    out.xx = s * A.xx; out.xy = s * A.xy; out.xz = s * A.xz
+    out.yx = s * A.yx; out.yy = s * A.yy; out.yz = s * A.yz
+    out.zx = s * A.zx; out.zy = s * A.zy; out.zz = s * A.zz
+    return out
+
+
+cdef inline double trace(Mat3 A) noexcept nogil:
+    return A.xx + A.yy + A.zz
+
+
+cdef inline Vec3 antisymmetric_part(Mat3 R) noexcept nogil:
+    # a of [a] = (R - R^T)/2: for a small rotation its vector
+    return xyz(0.5 * (R.zy - R.yz), 0.5 * (R.xz - R.zx), 0.5 * (R.yx - R.xy))
+
+
+cdef inline Mat3 rows_of(Vec3 x, Vec3 y, Vec3 z) noexcept nogil:
+    cdef Mat3 out
+    out.xx = x.x; out.xy = x.y; out.xz = x.z
+    out.yx = y.x; out.yy = y.y; out.yz = y.z
+    out.zx = z.x; out.zy = z.y; out.zz = z.z
+    return out
+
+
+cdef inline Mat3 cross_rows(Vec3 p, Mat3 A) noexcept nogil:
+    # rows p x (row of A): -A [p]
+    return rows_of(cross(p, xyz(A.xx, A.xy, A.xz)), cross(p, xyz(A.yx, A.yy, A.yz)), cross(p, xyz(A.zx, A.zy, A.zz)))
+
+
+cdef inline Mat3 cross_columns(Vec3 p, Mat3 A) noexcept nogil:
+    # columns p x (column of A): [p] A
+    return transposed(cross_rows(p, transposed(A)))
+
+
+cdef inline Mat3 rotated_tensor(Mat3 R, Mat3 S) noexcept nogil:
+    # R S R^T
+    return mat_multiply(mat_multiply(R, S), transposed(R))
+
+
+cdef inline Mat3 block(const double *M) noexcept nogil:
+    # 3x3 block of a 6x6 matrix, M: its first element
+    cdef Mat3 B
+    B.xx = M[0]; B.xy = M[1]; B.xz = M[2]
+    B.yx = M[6]; B.yy = M[7]; B.yz = M[8]
+    B.zx = M[12]; B.zy = M[13]; B.zz = M[14]
+    return B
+
+
+cdef inline void put_block(Mat3 B, double *M) noexcept nogil:
+    M[0] = B.xx; M[1] = B.xy; M[2] = B.xz
+    M[6] = B.yx; M[7] = B.yy; M[8] = B.yz
+    M[12] = B.zx; M[13] = B.zy; M[14] = B.zz
+
+
+cdef inline void add_block(Mat3 B, double *M) noexcept nogil:
+    M[0] += B.xx; M[1] += B.xy; M[2] += B.xz
+    M[6] += B.yx; M[7] += B.yy; M[8] += B.yz
+    M[12] += B.zx; M[13] += B.zy; M[14] += B.zz
+
+
+# -- rigid-body inertia --------------------------------------------------------------------------------------------------
+
+
+cdef inline Inertia inertia(const double *I) noexcept nogil:
+    cdef Inertia out
+    out.m = I[0]
+    out.h = vec(I + 1)
+    out.xx = I[4]; out.xy = I[5]; out.xz = I[6]; out.yy = I[7]; out.yz = I[8]; out.zz = I[9]
+    return out
+
+
+cdef inline void put_inertia(Inertia I, double *out) noexcept nogil:
+    out[0] = I.m
+    put(I.h, out + 1)
+    out[4] = I.xx; out[5] = I.xy; out[6] = I.xz; out[7] = I.yy; out[8] = I.yz; out[9] = I.zz
+
+
+cdef inline Mat3 tensor(Inertia I) noexcept nogil:
+    # about the origin
+    cdef Mat3 out
+    out.xx = I.xx; out.xy = I.xy; out.xz = I.xz
+    out.yx = I.xy; out.yy = I.yy; out.yz = I.yz
+    out.zx = I.xz; out.zy = I.yz; out.zz = I.zz
+    return out
+
+
+cdef inline Wrench momentum_of(Inertia I, Twist V) noexcept nogil:
+    """I V: f = m v + w x h, moment = I_o w + h x v."""
+    return wrench_of(add(cross(V.w, I.h), mul(I.m, V.v)), add(mat_vec(tensor(I), V.w), cross(I.h, V.v)))
+
+
+cdef inline double kinetic_energy(Inertia I, Twist V) noexcept nogil:
+    # V . I V / 2
+    return 0.5 * power(V, momentum_of(I, V))

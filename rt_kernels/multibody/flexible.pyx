@@ -12,8 +12,10 @@ from libc.math cimport sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from rt_kernels.algebra cimport quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.values cimport (
+    Mat3, Vec3, add, dot, exponential, mat, mat_vec, normalized, put, put_quat, quat, quat_multiply, to_matrix, vec,
+)
 from rt_kernels.multibody cimport flexible_recursion as recursion
 from rt_kernels.multibody.flexible_algebra cimport exponential_terms, skew_polynomial
 from rt_kernels.multibody.flexible_recursion cimport CONTINUOUS, FIXED, FREE, PRISMATIC, REVOLUTE, SCREW, SPHERICAL, Body, Model
@@ -110,9 +112,9 @@ cdef class FlexibleTree:
             if link.parent is not None:
                 parent = &self.model.body[b.parent]
                 p_port, R_port, phi, psi = self._bodies[b.parent].port_arrays(link.port)
-            _fill(b.p_port, p_port)
-            _fill(b.p_off, R_port @ link.position)
-            _fill(b.R0, R_port @ link.rotation)
+            _fill(&b.p_port.x, p_port)
+            _fill(&b.p_off.x, R_port @ link.position)
+            _fill(&b.R0.xx, R_port @ link.rotation)
             at = _place(&b.N, at, body.N)
             at = _place(&b.Q, at, body.kernel_Q())
             at = _place(&b.P, at, body.P)
@@ -150,7 +152,7 @@ cdef class FlexibleTree:
     cdef int _put_mass(self, int i, object body) except -1:
         cdef Body *b = &self.model.body[i]
         b.mass = body.mass
-        _fill(b.d0, body.first_moment)
+        _fill(&b.d0.x, body.first_moment)
         _fill(b.E0, body.second_moment)
         return 0
 
@@ -429,15 +431,15 @@ cdef class FlexibleTree:
 
     def velocities(self, q, v):
         """(bodies, 6): velocity [linear, angular] of each body frame on inertial axes."""
-        cdef int i, j
-        cdef double t[3]
+        cdef int i
+        cdef Mat3 R
         self._move(q, v)
         out = np.empty((self.model.n, 6))
+        cdef double[:, ::1] rows = out
         for i in range(self.model.n):
-            for half in range(2):
-                rot3.apply(self.model.body[i].pose + 3, self.model.body[i].V + 3 * <int>half, t)
-                for j in range(3):
-                    out[i, 3 * half + j] = t[j]
+            R = mat(self.model.body[i].pose + 3)
+            put(mat_vec(R, vec(self.model.body[i].V)), &rows[i, 0])
+            put(mat_vec(R, vec(self.model.body[i].V + 3)), &rows[i, 3])
         return out
 
     def velocity(self, q, v, str name, point=(0.0, 0.0, 0.0)):
@@ -494,10 +496,9 @@ cdef class FlexibleTree:
         cdef double[::1] x = out
         cdef double[::1] u = self._vector("v", v, self.nv) * dt
         cdef double terms[5]
-        cdef double R[9]
-        cdef double J[9]
-        cdef double turn[4]
-        cdef double t[3]
+        cdef double c, s
+        cdef Vec3 theta
+        cdef Mat3 R, J
         cdef Body *b
         cdef int i, k
         for i in range(self.model.n):
@@ -506,23 +507,20 @@ cdef class FlexibleTree:
                 x[b.eq + k] += u[b.ev + k]
             if b.joint == FREE:
                 # screw motion: p += R J(theta) u
-                exponential_terms(vec3.dot(&u[b.iv + 3], &u[b.iv + 3]), terms)
-                skew_polynomial(1.0, terms[1], terms[2], &u[b.iv + 3], J)
-                quat.to_matrix(&x[b.iq + 3], R)
-                rot3.apply(J, &u[b.iv], t)
-                rot3.apply(R, t, t)
-                vec3.add(&x[b.iq], t, &x[b.iq])
+                theta = vec(&u[b.iv + 3])
+                exponential_terms(dot(theta, theta), terms)
+                J = skew_polynomial(1.0, terms[1], terms[2], theta)
+                R = to_matrix(quat(&x[b.iq + 3]))
+                put(add(vec(&x[b.iq]), mat_vec(R, mat_vec(J, vec(&u[b.iv])))), &x[b.iq])
             if b.joint == FREE or b.joint == SPHERICAL:
                 k = 3 if b.joint == FREE else 0
-                quat.exponential(&u[b.iv + k], turn)
-                quat.multiply(&x[b.iq + k], turn, &x[b.iq + k])
-                quat.normalize(&x[b.iq + k])
+                put_quat(normalized(quat_multiply(quat(&x[b.iq + k]), exponential(vec(&u[b.iv + k])))), &x[b.iq + k])
             elif b.joint == CONTINUOUS:
-                sincos(u[b.iv], &terms[0], &terms[1])
-                vec3.fill(x[b.iq] * terms[1] - x[b.iq + 1] * terms[0], x[b.iq + 1] * terms[1] + x[b.iq] * terms[0], 0.0, t)
-                terms[2] = 1.0 / sqrt(t[0] * t[0] + t[1] * t[1])
-                x[b.iq] = terms[2] * t[0]
-                x[b.iq + 1] = terms[2] * t[1]
+                sincos(u[b.iv], &s, &c)
+                c, s = x[b.iq] * c - x[b.iq + 1] * s, x[b.iq + 1] * c + x[b.iq] * s
+                terms[0] = 1.0 / sqrt(c * c + s * s)
+                x[b.iq] = terms[0] * c
+                x[b.iq + 1] = terms[0] * s
             elif b.nd == 1:
                 x[b.iq] += u[b.iv]
         return out

@@ -2,8 +2,8 @@
 
 from libc.math cimport sqrt
 
-from rt_kernels.algebra cimport rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.values cimport Mat3, Vec3, add, cross, dot, mul
 
 
 # --- rotation by a small vector ---------------------------------------------------------------------------------------------------
@@ -32,26 +32,20 @@ cdef inline void exponential_terms(double x, double *k) noexcept nogil:
         k[4] = (3.0 * s - 2.0 * p - p * c) / (x * x * p)
 
 
-cdef inline void skew_polynomial(double a0, double a1, double a2, const double *t, double *R) noexcept nogil:
-    """R = a0 1 + a1 S(t) + a2 S(t)^2."""
-    cdef double x = t[0], y = t[1], z = t[2]
-    R[0] = a0 - a2 * (y * y + z * z); R[1] = a2 * x * y - a1 * z; R[2] = a2 * x * z + a1 * y
-    R[3] = a2 * x * y + a1 * z; R[4] = a0 - a2 * (x * x + z * z); R[5] = a2 * y * z - a1 * x
-    R[6] = a2 * x * z - a1 * y; R[7] = a2 * y * z + a1 * x; R[8] = a0 - a2 * (x * x + y * y)
+cdef inline Mat3 skew_polynomial(double a0, double a1, double a2, Vec3 t) noexcept nogil:
+    """a0 1 + a1 S(t) + a2 S(t)^2."""
+    cdef double x = t.x, y = t.y, z = t.z
+    cdef Mat3 R
+    R.xx = a0 - a2 * (y * y + z * z); R.xy = a2 * x * y - a1 * z; R.xz = a2 * x * z + a1 * y
+    R.yx = a2 * x * y + a1 * z; R.yy = a0 - a2 * (x * x + z * z); R.yz = a2 * y * z - a1 * x
+    R.zx = a2 * x * z - a1 * y; R.zy = a2 * y * z + a1 * x; R.zz = a0 - a2 * (x * x + y * y)
+    return R
 
 
-cdef inline void jacobian_rate(const double *k, const double *t, const double *td, double *out) noexcept nogil:
+cdef inline Vec3 jacobian_rate(const double *k, Vec3 t, Vec3 td) noexcept nogil:
     """d/dt J_l(t) times td, for constant td: a_dot t x td + b_dot t x (t x td) + b td x (t x td)."""
-    cdef double u[3]
-    cdef double uu[3]
-    cdef double w[3]
-    cdef double rate = vec3.dot(t, td)
-    vec3.cross(t, td, u)
-    vec3.cross(t, u, uu)
-    vec3.cross(td, u, w)
-    out[0] = rate * (k[3] * u[0] + k[4] * uu[0]) + k[2] * w[0]
-    out[1] = rate * (k[3] * u[1] + k[4] * uu[1]) + k[2] * w[1]
-    out[2] = rate * (k[3] * u[2] + k[4] * uu[2]) + k[2] * w[2]
+    cdef Vec3 u = cross(t, td)
+    return add(mul(dot(t, td), add(mul(k[3], u), mul(k[4], cross(t, u)))), mul(k[2], cross(td, u)))
 
 
 # --- small dense algebra ----------------------------------------------------------------------------------------------------------
@@ -87,18 +81,6 @@ cdef inline void backward_solve(const double *L, int n, int stride, double *x) n
         for k in range(i + 1, n):
             x[i] -= L[k * stride + i] * x[k]
         x[i] *= L[i * stride + i]
-
-
-cdef inline void rotate_block(const double *R, const double *B, int stride, double *out) noexcept nogil:
-    """out (3x3, packed) = R B R^T with B a 3x3 block inside a wider matrix."""
-    cdef double t[9]
-    cdef double b[9]
-    cdef int i, j
-    for i in range(3):
-        for j in range(3):
-            b[3 * i + j] = B[i * stride + j]
-    rot3.multiply(R, b, t)
-    rot3.multiply_transposed(t, R, out)
 
 
 cdef inline void multiply_6(const double *P, const double *x, double *out) noexcept nogil:

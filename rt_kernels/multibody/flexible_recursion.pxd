@@ -1,5 +1,7 @@
 """Tree of rigid and modal bodies: the C data of one model and the functions a stage may call. See `flexible_recursion.pyx`."""
 
+from rt_kernels.algebra.values cimport Inertia, Mat3, Vec3, Wrench
+
 
 cdef enum JointType:
     FIXED = 0
@@ -23,16 +25,16 @@ cdef struct Body:
     # joint: constants
     double axis[3]               # body axes
     double pitch                 # of a screw, m/rad
-    double R0[9]                 # joint frame in undeformed parent axes
-    double R1[9]                 # R0 S(axis) and R0 S(axis)^2 (`prepare`)
-    double R2[9]
-    double p_port[3]             # port on the undeformed parent, parent axes
-    double p_off[3]              # port to joint frame, undeformed parent axes
+    Mat3 R0                      # joint frame in undeformed parent axes
+    Mat3 R1                      # R0 S(axis) and R0 S(axis)^2 (`prepare`)
+    Mat3 R2
+    Vec3 p_port                  # port on the undeformed parent, parent axes
+    Vec3 p_off                   # port to joint frame, undeformed parent axes
     double armature              # added to the joint's own inertia
     double stiffness, damping    # linear spring and damper of a one-degree joint
     # body: constants
     double mass
-    double d0[3]                 # sum m rho0
+    Vec3 d0                      # sum m rho0
     double E0[9]                 # sum m rho0 rho0^T
     double M0[36]                # inertia of the undeformed body about its origin (`prepare`)
     # constants in the tree's pool
@@ -46,8 +48,8 @@ cdef struct Body:
     double *K                    # (s, s)
     double *C                    # (s, s)
     # one evaluation: kinematics
-    double R[9]                  # body axes -> parent axes
-    double r[3]                  # parent origin -> body origin, parent axes
+    Mat3 R                       # body axes -> parent axes
+    Vec3 r                       # parent origin -> body origin, parent axes
     double V[6]                  # twist of the body origin, body axes, linear first
     double c[6]                  # velocity part of the acceleration, body axes
     double A[6]                  # classical acceleration of the body origin, body axes
@@ -70,7 +72,8 @@ cdef struct Body:
     int branch                   # child on the path of `respond` and `twist_of`
     double F[6]                  # wrench through the joint, body axes
     double pose[12]              # p_WB, R_WB (only filled by `place` and `place_in_root`)
-    double sum[16]               # what hangs on it with it: mass, first moment, inertia (xx, xy, xz, yy, yz, zz), momentum (`compose`)
+    Inertia total                # of the body with what hangs on it (`compose`)
+    Wrench total_momentum        # the same, [p; l] about the body origin
 
 
 cdef struct Model:

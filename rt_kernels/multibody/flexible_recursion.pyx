@@ -46,243 +46,217 @@ Sources: Tian et al. 2010, eqs. (5)-(7) corrected; Wang et al. 2020, eqs. (5)-(4
 from libc.math cimport sqrt
 from libc.string cimport memcpy, memset
 
-from rt_kernels.algebra cimport quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.multibody.flexible_algebra cimport (
-    backward_solve, cholesky, exponential_terms, forward_solve, jacobian_rate, multiply_6, rotate_block, skew_polynomial,
+from rt_kernels.algebra.values cimport (
+    Inertia, Mat3, Twist, Vec3, add, add_block, block, cross, cross_columns, cross_rows, dot, mat, mat_multiply, mat_scaled, mat_sum,
+    mat_transposed_vec, mat_vec, momentum_of, mul, neg, power, put, put_block, put_mat, put_twist, quat, rotated_tensor, rows_of, sub,
+    tensor, to_matrix, trace, transposed, twist, unit_matrix, vec, xyz,
 )
+from rt_kernels.multibody.flexible_algebra cimport (
+    backward_solve, cholesky, exponential_terms, forward_solve, jacobian_rate, multiply_6, skew_polynomial,
+)
+
+
+cdef struct JointMotion:
+    Mat3 R                       # R_0 times the rotation of the joint
+    Vec3 p                       # displacement, joint frame
+    Twist V                      # relative twist, body axes
+
+
+cdef struct PortMotion:          # of the port of a flexible parent, parent axes
+    Mat3 A                       # its rotation
+    Vec3 l                       # arm from the port to the body
+    Vec3 slide                   # phi eta_dot
+    Vec3 w                       # rate
+    Vec3 w_bias                  # velocity part of w_dot
 
 
 # --- kinematics: positions, velocities, velocity part of accelerations ---------------------------------------------------------------
 
 
-cdef inline void rotated(const Body *b, double s, double c, double *R) noexcept nogil:
-    """R = R_0 (1 + s S(axis) + (1 - c) S(axis)^2)."""
-    cdef double k = 1.0 - c
-    cdef int i
-    for i in range(9):
-        R[i] = b.R0[i] + s * b.R1[i] + k * b.R2[i]
+cdef inline Mat3 rotated(const Body *b, double s, double c) noexcept nogil:
+    """R_0 (1 + s S(axis) + (1 - c) S(axis)^2)."""
+    return mat_sum(mat_sum(b.R0, mat_scaled(s, b.R1)), mat_scaled(1.0 - c, b.R2))
 
 
-cdef inline void joint_motion(const Body *b, const double *q, const double *v, double *R, double *p, double *rel) noexcept nogil:
-    """R_0 times the rotation of the joint, its displacement (joint frame) and relative twist (body axes)."""
-    cdef double R_J[9]
+cdef inline JointMotion joint_motion(const Body *b, const double *q, const double *v) noexcept nogil:
+    cdef JointMotion j
+    cdef Vec3 axis = vec(b.axis)
     cdef double s, c
-    cdef int i
-    for i in range(3):
-        p[i] = 0.0
-    for i in range(6):
-        rel[i] = 0.0
+    q += b.iq
+    v += b.iv
+    j.p = xyz(0.0, 0.0, 0.0)
+    j.V.v = xyz(0.0, 0.0, 0.0)
+    j.V.w = xyz(0.0, 0.0, 0.0)
     if b.joint == REVOLUTE:
-        sincos(q[b.iq], &s, &c)
-        rotated(b, s, c, R)
-        vec3.scale(v[b.iv], b.axis, rel + 3)
+        sincos(q[0], &s, &c)
+        j.R = rotated(b, s, c)
+        j.V.w = mul(v[0], axis)
     elif b.joint == PRISMATIC:
-        memcpy(R, b.R0, 9 * sizeof(double))
-        vec3.scale(q[b.iq], b.axis, p)
-        vec3.scale(v[b.iv], b.axis, rel)
+        j.R = b.R0
+        j.p = mul(q[0], axis)
+        j.V.v = mul(v[0], axis)
     elif b.joint == CONTINUOUS:
-        rotated(b, q[b.iq + 1], q[b.iq], R)
-        vec3.scale(v[b.iv], b.axis, rel + 3)
+        j.R = rotated(b, q[1], q[0])
+        j.V.w = mul(v[0], axis)
     elif b.joint == SCREW:
-        sincos(q[b.iq], &s, &c)
-        rotated(b, s, c, R)
-        vec3.scale(b.pitch * q[b.iq], b.axis, p)
-        vec3.scale(b.pitch * v[b.iv], b.axis, rel)
-        vec3.scale(v[b.iv], b.axis, rel + 3)
+        sincos(q[0], &s, &c)
+        j.R = rotated(b, s, c)
+        j.p = mul(b.pitch * q[0], axis)
+        j.V.v = mul(b.pitch * v[0], axis)
+        j.V.w = mul(v[0], axis)
     elif b.joint == SPHERICAL:
-        quat.to_matrix(q + b.iq, R_J)
-        rot3.multiply(b.R0, R_J, R)
-        vec3.copy(v + b.iv, rel + 3)
+        j.R = mat_multiply(b.R0, to_matrix(quat(q)))
+        j.V.w = vec(v)
     elif b.joint == FREE:
-        vec3.copy(q + b.iq, p)
-        quat.to_matrix(q + b.iq + 3, R_J)
-        rot3.multiply(b.R0, R_J, R)
-        vec3.copy(v + b.iv, rel)
-        vec3.copy(v + b.iv + 3, rel + 3)
+        j.R = mat_multiply(b.R0, to_matrix(quat(q + 3)))
+        j.p = vec(q)
+        j.V = twist(v)
     else:
-        memcpy(R, b.R0, 9 * sizeof(double))
+        j.R = b.R0
+    return j
 
 
-cdef void port_motion(Model *m, Body *b, const Body *parent, const double *q, const double *v, const double *p_J,
-                      double *A, double *slide, double *w, double *w_bias, double *l) noexcept nogil:
-    """Rotation A of the port of a flexible parent, its slide phi eta_dot, rate w, velocity part of w_dot, arm l to the body; fills b.J.
-    Parent axes."""
-    cdef double theta[3]
-    cdef double rate[3]
-    cdef double arm[3]
+cdef inline Vec3 column(const double *A, int s, int a) noexcept nogil:
+    # of a (3, s) matrix
+    return xyz(A[a], A[s + a], A[2 * s + a])
+
+
+cdef PortMotion port_motion(Model *m, Body *b, const Body *parent, const double *q, const double *v, Vec3 p_J) noexcept nogil:
+    """Motion of the port of a flexible parent; fills b.r and b.J."""
+    cdef PortMotion port
+    cdef const double *eta = q + parent.eq
+    cdef const double *rate = v + parent.ev
+    cdef Vec3 r = b.p_port
+    cdef Vec3 theta = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 theta_dot = theta
+    cdef Vec3 phi, psi
+    cdef Mat3 J_l = unit_matrix()
     cdef double k[5]
-    cdef double JL[9]
-    cdef double column[3]
-    cdef double shift[3]
-    cdef int i, a, s = parent.s
-    rot3.apply(b.R0, p_J, arm)
-    vec3.add(b.p_off, arm, arm)
-    vec3.copy(b.p_port, b.r)
-    for i in range(3):
-        slide[i] = 0.0; w[i] = 0.0; w_bias[i] = 0.0; theta[i] = 0.0; rate[i] = 0.0
-        for a in range(s):
-            theta[i] += b.psi[i * s + a] * q[parent.eq + a]
-            rate[i] += b.psi[i * s + a] * v[parent.ev + a]
-            b.r[i] += b.phi[i * s + a] * q[parent.eq + a]
-            slide[i] += b.phi[i * s + a] * v[parent.ev + a]
-    exponential_terms(vec3.dot(theta, theta), k)
-    skew_polynomial(1.0, k[0], k[1], theta, A)
-    if m.first_order:
-        rot3.identity(JL)
-        vec3.copy(rate, w)
-    else:
-        skew_polynomial(1.0, k[1], k[2], theta, JL)
-        rot3.apply(JL, rate, w)
-        jacobian_rate(k, theta, rate, w_bias)
-    rot3.apply(A, arm, l)
-    vec3.add(b.r, l, b.r)
+    cdef int a, s = parent.s
+    port.slide = port.w_bias = theta
+    for a in range(s):
+        phi = column(b.phi, s, a)
+        psi = column(b.psi, s, a)
+        theta = add(theta, mul(eta[a], psi))
+        theta_dot = add(theta_dot, mul(rate[a], psi))
+        r = add(r, mul(eta[a], phi))
+        port.slide = add(port.slide, mul(rate[a], phi))
+    exponential_terms(dot(theta, theta), k)
+    port.A = skew_polynomial(1.0, k[0], k[1], theta)
+    port.w = theta_dot
+    if not m.first_order:
+        J_l = skew_polynomial(1.0, k[1], k[2], theta)
+        port.w = mat_vec(J_l, theta_dot)
+        port.w_bias = jacobian_rate(k, theta, theta_dot)
+    port.l = mat_vec(port.A, add(b.p_off, mat_vec(b.R0, p_J)))
+    b.r = add(r, port.l)
     # motion of the body origin per modal rate: [phi - l x (J psi); J psi]
     for a in range(s):
-        vec3.fill(b.psi[a], b.psi[s + a], b.psi[2 * s + a], column)
-        rot3.apply(JL, column, column)
-        vec3.cross(column, l, shift)
-        for i in range(3):
-            b.J[6 * a + i] = b.phi[i * s + a] + shift[i]
-            b.J[6 * a + 3 + i] = column[i]
+        psi = mat_vec(J_l, column(b.psi, s, a))
+        put(add(column(b.phi, s, a), cross(psi, port.l)), b.J + 6 * a)
+        put(psi, b.J + 6 * a + 3)
+    return port
 
 
 cdef void move_body(Model *m, int index, const double *q, const double *v, int bias) noexcept nogil:
     """Pose in the parent, twist, and with `bias` the velocity part of the acceleration."""
     cdef Body *b = &m.body[index]
-    cdef Body *parent
-    cdef double R[9]
-    cdef double A[9]
-    cdef double p_J[3]
-    cdef double rel[6]
-    cdef double slide[3]
-    cdef double w[3]
-    cdef double w_bias[3]
-    cdef double l[3]
-    cdef double V[6]
-    cdef double t[3]
-    cdef double u[3]
-    cdef double arm[3]
-    cdef int i
+    cdef JointMotion joint = joint_motion(b, q, v)
+    cdef PortMotion port
+    cdef Twist V_P, V, c
+    cdef Vec3 carried, slide, a
     if b.phi == NULL:
-        joint_motion(b, q, v, b.R, p_J, rel)
+        # base or rigid parent: the port neither slides nor turns in it
+        b.R = joint.R
+        b.r = add(mat_vec(b.R0, joint.p), add(b.p_port, b.p_off))
     if b.parent < 0:
         # the base stands still
-        rot3.apply(b.R0, p_J, b.r)
-        for i in range(3):
-            b.r[i] += b.p_port[i] + b.p_off[i]
-        for i in range(6):
-            b.V[i] = rel[i]
-            b.c[i] = 0.0
-        vec3.cross(rel + 3, rel, b.c)
+        put_twist(joint.V, b.V)
+        put(cross(joint.V.w, joint.V.v), b.c)
+        put(xyz(0.0, 0.0, 0.0), b.c + 3)
         return
-    parent = &m.body[b.parent]
+    # twist V of the port frame at the body origin, parent axes; velocity part c of its acceleration, body axes
+    V_P = twist(m.body[b.parent].V)
     if b.phi == NULL:
-        # rigid parent: the port neither slides nor turns in it
-        rot3.apply(b.R0, p_J, b.r)
-        for i in range(3):
-            b.r[i] += b.p_port[i] + b.p_off[i]
-        vec3.cross(parent.V + 3, b.r, t)
-        vec3.add(parent.V, t, V)
-        vec3.copy(parent.V + 3, V + 3)
+        carried = cross(V_P.w, b.r)
+        V.v = add(V_P.v, carried)
+        V.w = V_P.w
         if bias:
-            vec3.cross(parent.V + 3, t, arm)
-            rot3.apply_transposed(b.R, arm, b.c)
-            vec3.fill(0.0, 0.0, 0.0, b.c + 3)
+            c.v = mat_transposed_vec(b.R, cross(V_P.w, carried))
+            c.w = xyz(0.0, 0.0, 0.0)
     else:
-        joint_motion(b, q, v, R, p_J, rel)
-        port_motion(m, b, parent, q, v, p_J, A, slide, w, w_bias, l)
-        rot3.multiply(A, R, b.R)
-        # relative velocity of the point of the port frame that carries the body
-        vec3.cross(w, l, t)
-        vec3.add(slide, t, slide)
-        # twist of that frame at the body origin, parent axes
-        vec3.cross(parent.V + 3, b.r, t)
-        for i in range(3):
-            V[i] = parent.V[i] + t[i] + slide[i]
-            V[3 + i] = parent.V[3 + i] + w[i]
+        port = port_motion(m, b, &m.body[b.parent], q, v, joint.p)
+        b.R = mat_multiply(port.A, joint.R)
+        carried = cross(V_P.w, b.r)
+        slide = add(port.slide, cross(port.w, port.l))
+        V.v = add(add(V_P.v, carried), slide)
+        V.w = add(V_P.w, port.w)
         if bias:
-            # velocity part of its acceleration: w x (w x r) + 2 w x slide + w_bias x l + w_rel x (w_rel x l); w_bias + w x w_rel
-            vec3.add_scaled(t, 2.0, slide, t)
-            vec3.cross(parent.V + 3, t, arm)
-            vec3.cross(w_bias, l, t)
-            vec3.add(arm, t, arm)
-            vec3.cross(w, l, t)
-            vec3.cross(w, t, u)
-            vec3.add(arm, u, arm)
-            vec3.cross(parent.V + 3, w, t)
-            vec3.add(w_bias, t, t)
-            rot3.apply_transposed(b.R, arm, b.c)
-            rot3.apply_transposed(b.R, t, b.c + 3)
+            # w x (w x r + 2 slide) + w_bias x l + w_rel x (w_rel x l); w_bias + w x w_rel
+            a = add(cross(V_P.w, add(carried, mul(2.0, slide))), cross(port.w_bias, port.l))
+            a = add(a, cross(port.w, cross(port.w, port.l)))
+            c.v = mat_transposed_vec(b.R, a)
+            c.w = mat_transposed_vec(b.R, add(port.w_bias, cross(V_P.w, port.w)))
     # body axes
-    rot3.apply_transposed(b.R, V, V)
-    rot3.apply_transposed(b.R, V + 3, V + 3)
-    for i in range(6):
-        b.V[i] = V[i] + rel[i]
-    if bias and b.nd > 0:
-        # velocity part of the joint: 2 w_port x v_rel + w_rel x v_rel ; w_port x w_rel
-        vec3.cross(V + 3, rel, t)
-        vec3.cross(rel + 3, rel, u)
-        for i in range(3):
-            b.c[i] += 2.0 * t[i] + u[i]
-        vec3.cross(V + 3, rel + 3, t)
-        vec3.add(b.c + 3, t, b.c + 3)
+    V.v = mat_transposed_vec(b.R, V.v)
+    V.w = mat_transposed_vec(b.R, V.w)
+    put(add(V.v, joint.V.v), b.V)
+    put(add(V.w, joint.V.w), b.V + 3)
+    if bias:
+        if b.nd > 0:
+            # velocity part of the joint: 2 w_port x v_rel + w_rel x v_rel ; w_port x w_rel
+            c.v = add(c.v, add(mul(2.0, cross(V.w, joint.V.v)), cross(joint.V.w, joint.V.v)))
+            c.w = add(c.w, cross(V.w, joint.V.w))
+        put_twist(c, b.c)
 
 
 # --- one body: inertia and bias --------------------------------------------------------------------------------------------------------
 
 
-cdef void rigid_inertia(double mass, const double *c, const double *E, double *M) noexcept nogil:
+cdef void rigid_inertia(double mass, Vec3 c, const double *E, double *M) noexcept nogil:
     """M = [m 1, -S(c); S(c), tr(E) 1 - E]."""
-    cdef double trace = E[0] + E[4] + E[8]
+    cdef double trace_E = E[0] + E[4] + E[8]
     cdef int i, j
     memset(M, 0, 36 * sizeof(double))
     for i in range(3):
         M[7 * i] = mass
         for j in range(3):
             M[6 * (3 + i) + 3 + j] = -0.5 * (E[3 * i + j] + E[3 * j + i])
-        M[7 * (3 + i)] += trace
-    M[4] = c[2]; M[5] = -c[1]; M[9] = -c[2]; M[11] = c[0]; M[15] = c[1]; M[16] = -c[0]
-    M[24] = c[2]; M[30] = -c[1]; M[19] = -c[2]; M[31] = c[0]; M[20] = c[1]; M[26] = -c[0]
+        M[7 * (3 + i)] += trace_E
+    M[4] = c.z; M[5] = -c.y; M[9] = -c.z; M[11] = c.x; M[15] = c.y; M[16] = -c.x
+    M[24] = c.z; M[30] = -c.y; M[19] = -c.z; M[31] = c.x; M[20] = c.y; M[26] = -c.x
 
 
 cdef void body_inertia(Body *b, const double *q, const double *v, int bias) noexcept nogil:
     """Fill M, Mem, Maa, z, ze of one body from its own mass only (see the head of the file); without `bias` M and Mem alone."""
     cdef int s = b.s
     cdef int i, j, a, k
-    cdef double c[3]
-    cdef double cd[3]
     cdef double E[9]
-    cdef double H[9]
     cdef double g[9]
-    cdef double t[3]
-    cdef double u[3]
-    cdef const double *G
-    cdef const double *w = b.V + 3
+    cdef double H_[9]
     cdef const double *eta = q + b.eq
     cdef const double *rate = v + b.ev
-    cdef double trace, x, ww
+    cdef Vec3 w = vec(b.V + 3)
+    cdef Vec3 c = b.d0
+    cdef Vec3 c_dot = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 u
+    cdef Mat3 G, H
+    cdef double x, ww
     if s == 0:
         memcpy(b.M, b.M0, 36 * sizeof(double))
         if bias:
-            # w x (w x c) ; w x I w
-            vec3.cross(w, b.d0, t)
-            vec3.cross(w, t, b.z)
-            for i in range(3):
-                t[i] = b.M0[21 + 6 * i] * w[0] + b.M0[22 + 6 * i] * w[1] + b.M0[23 + 6 * i] * w[2]
-            vec3.cross(w, t, b.z + 3)
+            put(cross(w, cross(w, c)), b.z)
+            put(cross(w, mat_vec(block(b.M0 + 21), w)), b.z + 3)
         return
-    vec3.copy(b.d0, c)
     memcpy(E, b.E0, 9 * sizeof(double))
-    memset(H, 0, 9 * sizeof(double))
-    for i in range(3):
-        cd[i] = 0.0
+    memset(H_, 0, 9 * sizeof(double))
     # integrals over the deformed body
     for a in range(s):
         memcpy(g, b.N + 9 * a, 9 * sizeof(double))
+        c = add(c, mul(eta[a], vec(b.P + 3 * a)))
+        c_dot = add(c_dot, mul(rate[a], vec(b.P + 3 * a)))
         for i in range(3):
-            c[i] += eta[a] * b.P[3 * a + i]
-            cd[i] += rate[a] * b.P[3 * a + i]
             for j in range(3):
                 E[3 * i + j] += eta[a] * g[3 * j + i]
         for k in range(s):
@@ -291,41 +265,27 @@ cdef void body_inertia(Body *b, const double *q, const double *v, int bias) noex
                 g[i] += x * b.Q[9 * (s * a + k) + i]
         for i in range(9):
             E[i] += eta[a] * g[i]
-            H[i] += rate[a] * g[i]
+            H_[i] += rate[a] * g[i]
         memcpy(b.G + 9 * a, g, 9 * sizeof(double))
     rigid_inertia(b.mass, c, E, b.M)
     for a in range(s):
-        G = b.G + 9 * a
-        vec3.copy(b.P + 3 * a, b.Mem + 6 * a)
-        b.Mem[6 * a + 3] = G[5] - G[7]
-        b.Mem[6 * a + 4] = G[6] - G[2]
-        b.Mem[6 * a + 5] = G[1] - G[3]
+        G = mat(b.G + 9 * a)
+        put(vec(b.P + 3 * a), b.Mem + 6 * a)
+        put(xyz(G.yz - G.zy, G.zx - G.xz, G.xy - G.yx), b.Mem + 6 * a + 3)
     if not bias:
         return
-    # bias, linear: w x (w x c + 2 c_dot)
-    vec3.cross(w, c, t)
-    vec3.add_scaled(t, 2.0, cd, t)
-    vec3.cross(w, t, b.z)
-    # bias, angular: w x I w + 2 (tr(H) w - H^T w)
-    for i in range(3):
-        t[i] = b.M[6 * (3 + i) + 3] * w[0] + b.M[6 * (3 + i) + 4] * w[1] + b.M[6 * (3 + i) + 5] * w[2]
-    vec3.cross(w, t, b.z + 3)
-    trace = H[0] + H[4] + H[8]
-    rot3.apply_transposed(H, w, t)
-    for i in range(3):
-        b.z[3 + i] += 2.0 * (trace * w[i] - t[i])
+    # bias, linear: w x (w x c + 2 c_dot); angular: w x I w + 2 (tr(H) w - H^T w)
+    H = mat(H_)
+    put(cross(w, add(cross(w, c), mul(2.0, c_dot))), b.z)
+    put(add(cross(w, mat_vec(block(b.M + 21), w)), mul(2.0, sub(mul(trace(H), w), mat_transposed_vec(H, w)))), b.z + 3)
     # modal part
-    ww = vec3.dot(w, w)
+    ww = dot(w, w)
     for a in range(s):
-        G = b.G + 9 * a
-        rot3.apply(G, w, t)
-        x = vec3.dot(w, t) - ww * (G[0] + G[4] + G[8])
-        for i in range(3):
-            u[i] = 0.0
+        G = mat(b.G + 9 * a)
+        u = xyz(0.0, 0.0, 0.0)
         for k in range(s):
-            for i in range(3):
-                u[i] += rate[k] * b.Y[3 * (s * a + k) + i]
-        b.ze[a] = x + 2.0 * vec3.dot(w, u)
+            u = add(u, mul(rate[k], vec(b.Y + 3 * (s * a + k))))
+        b.ze[a] = dot(w, mat_vec(G, w)) - ww * trace(G) + 2.0 * dot(w, u)
     memcpy(b.Maa, b.Mee, s * s * sizeof(double))
 
 
@@ -339,53 +299,53 @@ cdef void move(Model *m, const double *q, const double *v) noexcept nogil:
 
 cdef void prepare(Model *m) noexcept nogil:
     """What is the same in every evaluation; once, after the constants are filled."""
-    cdef double S[9]
+    cdef Body *b
+    cdef Mat3 S
     cdef int i
     for i in range(m.n):
-        rigid_inertia(m.body[i].mass, m.body[i].d0, m.body[i].E0, m.body[i].M0)
-        m.body[i].carries = m.body[i].mass > 0.0
-        skew_polynomial(0.0, 1.0, 0.0, m.body[i].axis, S)
-        rot3.multiply(m.body[i].R0, S, m.body[i].R1)
-        rot3.multiply(m.body[i].R1, S, m.body[i].R2)
+        b = &m.body[i]
+        rigid_inertia(b.mass, b.d0, b.E0, b.M0)
+        b.carries = b.mass > 0.0
+        S = skew_polynomial(0.0, 1.0, 0.0, vec(b.axis))
+        b.R1 = mat_multiply(b.R0, S)
+        b.R2 = mat_multiply(b.R1, S)
     for i in range(m.n - 1, 0, -1):
         if m.body[i].carries and m.body[i].parent >= 0:
             m.body[m.body[i].parent].carries = 1
 
 
+cdef inline void place_in_parent(Body *b) noexcept nogil:
+    # the parent is the frame of the poses
+    put(b.r, b.pose)
+    put_mat(b.R, b.pose + 3)
+
+
+cdef inline void place_behind(Body *b, const Body *parent) noexcept nogil:
+    cdef Mat3 R = mat(parent.pose + 3)
+    put(add(vec(parent.pose), mat_vec(R, b.r)), b.pose)
+    put_mat(mat_multiply(R, b.R), b.pose + 3)
+
+
 cdef void place(Model *m) noexcept nogil:
     """Pose of every body in the inertial frame (after `move`)."""
-    cdef Body *b
-    cdef Body *parent
     cdef int i
     for i in range(m.n):
-        b = &m.body[i]
-        if b.parent < 0:
-            vec3.copy(b.r, b.pose)
-            memcpy(b.pose + 3, b.R, 9 * sizeof(double))
+        if m.body[i].parent < 0:
+            place_in_parent(&m.body[i])
         else:
-            parent = &m.body[b.parent]
-            rot3.apply(parent.pose + 3, b.r, b.pose)
-            vec3.add(parent.pose, b.pose, b.pose)
-            rot3.multiply(parent.pose + 3, b.R, b.pose + 3)
+            place_behind(&m.body[i], &m.body[m.body[i].parent])
 
 
 cdef void place_in_root(Model *m) noexcept nogil:
     """Pose of every body in the root, which is the first one (after `move` or `compose`)."""
-    cdef Body *b
-    cdef Body *parent
     cdef int i
-    vec3.fill(0.0, 0.0, 0.0, m.body[0].pose)
-    rot3.identity(m.body[0].pose + 3)
+    put(xyz(0.0, 0.0, 0.0), m.body[0].pose)
+    put_mat(unit_matrix(), m.body[0].pose + 3)
     for i in range(1, m.n):
-        b = &m.body[i]
-        if b.parent == 0:
-            vec3.copy(b.r, b.pose)
-            memcpy(b.pose + 3, b.R, 9 * sizeof(double))
-            continue
-        parent = &m.body[b.parent]
-        rot3.apply(parent.pose + 3, b.r, b.pose)
-        vec3.add(parent.pose, b.pose, b.pose)
-        rot3.multiply(parent.pose + 3, b.R, b.pose + 3)
+        if m.body[i].parent == 0:
+            place_in_parent(&m.body[i])
+        else:
+            place_behind(&m.body[i], &m.body[m.body[i].parent])
 
 
 # --- elimination, body by body ----------------------------------------------------------------------------------------------------------
@@ -439,12 +399,13 @@ cdef inline void eliminate_modes(Body *b, double *z) noexcept nogil:
 
 cdef inline double joint_component(const Body *b, int k, const double *w) noexcept nogil:
     """H_k . w for coordinate k of the joint."""
+    cdef Vec3 axis = vec(b.axis)
     if b.joint == REVOLUTE or b.joint == CONTINUOUS:
-        return vec3.dot(b.axis, w + 3)
+        return dot(axis, vec(w + 3))
     if b.joint == PRISMATIC:
-        return vec3.dot(b.axis, w)
+        return dot(axis, vec(w))
     if b.joint == SCREW:
-        return vec3.dot(b.axis, w + 3) + b.pitch * vec3.dot(b.axis, w)
+        return dot(axis, vec(w + 3)) + b.pitch * dot(axis, vec(w))
     if b.joint == SPHERICAL:
         return w[3 + k]
     return w[k]
@@ -452,13 +413,14 @@ cdef inline double joint_component(const Body *b, int k, const double *w) noexce
 
 cdef inline void joint_add(const Body *b, int k, double x, double *w) noexcept nogil:
     """w += H_k x."""
+    cdef Vec3 axis = vec(b.axis)
     if b.joint == REVOLUTE or b.joint == CONTINUOUS:
-        vec3.add_scaled(w + 3, x, b.axis, w + 3)
+        put(add(vec(w + 3), mul(x, axis)), w + 3)
     elif b.joint == PRISMATIC:
-        vec3.add_scaled(w, x, b.axis, w)
+        put(add(vec(w), mul(x, axis)), w)
     elif b.joint == SCREW:
-        vec3.add_scaled(w, b.pitch * x, b.axis, w)
-        vec3.add_scaled(w + 3, x, b.axis, w + 3)
+        put(add(vec(w), mul(b.pitch * x, axis)), w)
+        put(add(vec(w + 3), mul(x, axis)), w + 3)
     elif b.joint == SPHERICAL:
         w[3 + k] += x
     else:
@@ -543,43 +505,38 @@ cdef inline void eliminate_joint(Body *b, double *z) noexcept nogil:
 cdef inline void propagate_wrench(const Body *b, const Body *parent, const double *z, double *to, double *modal,
                                   double sign) noexcept nogil:
     """z (body axes, at the body) to the parent's rigid equations `to`, and by `sign` to its modal ones."""
-    cdef double shifted[6]
-    cdef double t[3]
+    cdef Vec3 f = mat_vec(b.R, vec(z))
+    cdef Vec3 moment = mat_vec(b.R, vec(z + 3))
+    cdef double F[6]
     cdef double x
-    cdef int i, a, s = parent.s
-    rot3.apply(b.R, z, shifted)
-    rot3.apply(b.R, z + 3, shifted + 3)
-    vec3.cross(b.r, shifted, t)
-    for i in range(3):
-        to[i] += shifted[i]
-        to[3 + i] += shifted[3 + i] + t[i]
+    cdef int i, a
+    put(add(vec(to), f), to)
+    put(add(vec(to + 3), add(moment, cross(b.r, f))), to + 3)
     if b.J != NULL:
-        for a in range(s):
+        put(f, F)
+        put(moment, F + 3)
+        for a in range(parent.s):
             x = 0.0
             for i in range(6):
-                x += b.J[6 * a + i] * shifted[i]
+                x += b.J[6 * a + i] * F[i]
             modal[a] += sign * x
 
 
 cdef void propagate_inertia(const Body *b, Body *parent, const double *P) noexcept nogil:
     """P+ (body axes) into the parent's equations: C^T P+ C with C = [J_port | shift by r]."""
-    cdef double B[27]                  # blocks vv, vw, ww in parent axes
-    cdef double T[9]
-    cdef double W[6]
-    cdef double t[3]
-    cdef double x
+    cdef Mat3 vv = rotated_tensor(b.R, block(P))
+    cdef Mat3 vw = rotated_tensor(b.R, block(P + 3))
+    cdef Mat3 ww = rotated_tensor(b.R, block(P + 21))
+    cdef Mat3 shifted
     cdef double Q[36]
-    cdef int i, j, a, k, s = parent.s
-    rotate_block(b.R, P, 6, B)
-    rotate_block(b.R, P + 3, 6, B + 9)
-    rotate_block(b.R, P + 21, 6, B + 18)
+    cdef double W[6]
+    cdef double x
+    cdef int i, a, k, s = parent.s
     if b.J != NULL:
-        for i in range(3):
-            for j in range(3):
-                Q[6 * i + j] = B[3 * i + j]
-                Q[6 * i + 3 + j] = B[9 + 3 * i + j]
-                Q[6 * (3 + j) + i] = B[9 + 3 * i + j]
-                Q[6 * (3 + i) + 3 + j] = B[18 + 3 * i + j]
+        put_block(vv, Q)
+        put_block(vw, Q + 3)
+        put_block(transposed(vw), Q + 18)
+        put_block(ww, Q + 21)
         for a in range(s):
             # W = P J_a, then the modal block and, shifted, the coupling
             multiply_6(Q, b.J + 6 * a, W)
@@ -590,59 +547,36 @@ cdef void propagate_inertia(const Body *b, Body *parent, const double *P) noexce
                 parent.Maa[a * s + k] += x
                 if k != a:
                     parent.Maa[k * s + a] += x
-            vec3.cross(b.r, W, t)
-            for i in range(3):
-                parent.Mem[6 * a + i] += W[i]
-                parent.Mem[6 * a + 3 + i] += W[3 + i] + t[i]
-    # rigid part: vv; vw' = vw - vv S(r); ww' = ww + S(r) vw - vw^T S(r) - S(r) vv S(r), written with rows of vw'
-    for i in range(3):
-        # row i of vv S(r) is (row i of vv) x r taken as -(r x row)
-        vec3.cross(b.r, B + 3 * i, t)
-        for j in range(3):
-            T[3 * i + j] = B[9 + 3 * i + j] + t[j]
-    for i in range(3):
-        for j in range(3):
-            parent.M[6 * i + j] += B[3 * i + j]
-            parent.M[6 * i + 3 + j] += T[3 * i + j]
-            parent.M[6 * (3 + j) + i] += T[3 * i + j]
-    # ww' = ww - vw^T S(r) + S(r) vw'
-    for i in range(3):
-        vec3.fill(B[9 + i], B[12 + i], B[15 + i], W)          # column i of vw = row i of vw^T
-        vec3.cross(b.r, W, t)
-        for j in range(3):
-            parent.M[6 * (3 + i) + 3 + j] += B[18 + 3 * i + j] + t[j]
-    for j in range(3):
-        vec3.fill(T[j], T[3 + j], T[6 + j], W)                # column j of vw'
-        vec3.cross(b.r, W, t)
-        for i in range(3):
-            parent.M[6 * (3 + i) + 3 + j] += t[i]
+            put(add(vec(parent.Mem + 6 * a), vec(W)), parent.Mem + 6 * a)
+            put(add(vec(parent.Mem + 6 * a + 3), add(vec(W + 3), cross(b.r, vec(W)))), parent.Mem + 6 * a + 3)
+    # rigid part: vv; vw' = vw - vv S(r); ww' = ww - vw^T S(r) + S(r) vw'
+    shifted = mat_sum(vw, cross_rows(b.r, vv))
+    add_block(vv, parent.M)
+    add_block(shifted, parent.M + 3)
+    add_block(transposed(shifted), parent.M + 18)
+    add_block(mat_sum(ww, cross_rows(b.r, transposed(vw))), parent.M + 21)
+    add_block(cross_columns(b.r, shifted), parent.M + 21)
 
 
 cdef inline void carried(const Body *b, const Body *parent, const double *A, const double *rate, double *out) noexcept nogil:
     """Motion A of the parent (twist or acceleration without velocity terms) and of its modes `rate`, at the body origin, body axes."""
-    cdef double t[6]
-    cdef int i, k
-    vec3.cross(A + 3, b.r, t)
-    vec3.add(A, t, t)
-    vec3.copy(A + 3, t + 3)
+    cdef Vec3 v = add(vec(A), cross(vec(A + 3), b.r))
+    cdef Vec3 w = vec(A + 3)
+    cdef int k
     if b.J != NULL:
         for k in range(parent.s):
-            for i in range(6):
-                t[i] += b.J[6 * k + i] * rate[k]
-    rot3.apply_transposed(b.R, t, out)
-    rot3.apply_transposed(b.R, t + 3, out + 3)
+            v = add(v, mul(rate[k], vec(b.J + 6 * k)))
+            w = add(w, mul(rate[k], vec(b.J + 6 * k + 3)))
+    put(mat_transposed_vec(b.R, v), out)
+    put(mat_transposed_vec(b.R, w), out + 3)
 
 
 cdef inline void propagate_acceleration(Model *m, const Body *b, const double *a, double *A) noexcept nogil:
     """Acceleration of the parent's port frame at the body origin without velocity terms, body axes."""
-    cdef double t[3]
-    cdef int i
     if b.parent < 0:
         # gravity as an acceleration of the base
-        for i in range(3):
-            t[i] = -m.gravity[i]
-        rot3.apply_transposed(b.R, t, A)
-        vec3.fill(0.0, 0.0, 0.0, A + 3)
+        put(mat_transposed_vec(b.R, neg(vec(m.gravity))), A)
+        put(xyz(0.0, 0.0, 0.0), A + 3)
         return
     carried(b, &m.body[b.parent], m.body[b.parent].A, a + m.body[b.parent].ev, A)
 
@@ -870,46 +804,32 @@ cdef void inverse_dynamics(Model *m, const double *q, const double *v, const dou
 # --- the whole tree -----------------------------------------------------------------------------------------------------------------------
 
 
-cdef inline void momentum_of(const Body *b, const double *v, double *p) noexcept nogil:
-    """p = M V + M_em^T eta_dot, body axes, at the body origin."""
-    cdef int j, k
-    multiply_6(b.M, b.V, p)
-    for k in range(b.s):
-        for j in range(6):
-            p[j] += b.Mem[6 * k + j] * v[b.ev + k]
-
-
-cdef inline void add_to_parent(Body *b, double *sum) noexcept nogil:
-    """Mass, first moment, inertia and momentum of b.sum, shifted to the parent's origin and axes, onto the parent's."""
-    cdef double m = b.sum[0]
-    cdef double d[3]
-    cdef double p[3]
-    cdef double l[3]
-    cdef double I[9]
-    cdef double B[9]
-    cdef double x
-    cdef const double *r = b.r
-    cdef const double *s = b.sum
-    rot3.apply(b.R, s + 1, d)
-    rot3.apply(b.R, s + 10, p)
-    rot3.apply(b.R, s + 13, l)
-    B[0] = s[4]; B[1] = s[5]; B[2] = s[6]; B[3] = s[5]; B[4] = s[7]; B[5] = s[8]; B[6] = s[6]; B[7] = s[8]; B[8] = s[9]
-    rotate_block(b.R, B, 3, I)
+cdef inline void add_to_parent(const Body *b, Body *parent) noexcept nogil:
+    """Inertia and momentum of the body with what hangs on it, shifted to the parent's origin and axes, onto the parent's."""
+    cdef Inertia *sum = &parent.total
+    cdef Vec3 r = b.r
+    cdef double m = b.total.m
+    cdef Vec3 d = mat_vec(b.R, b.total.h)
+    cdef Vec3 p = mat_vec(b.R, b.total_momentum.f)
+    cdef Vec3 l = mat_vec(b.R, b.total_momentum.m)
+    cdef Mat3 I = rotated_tensor(b.R, tensor(b.total))
+    cdef double x = 2.0 * dot(r, d) + m * dot(r, r)
     # inertia about the parent's origin: I + (2 r.d + m r.r) 1 - r d^T - d r^T - m r r^T
-    x = 2.0 * vec3.dot(r, d) + m * vec3.dot(r, r)
-    sum[4] += I[0] + x - 2.0 * r[0] * d[0] - m * r[0] * r[0]
-    sum[5] += I[1] - r[0] * d[1] - d[0] * r[1] - m * r[0] * r[1]
-    sum[6] += I[2] - r[0] * d[2] - d[0] * r[2] - m * r[0] * r[2]
-    sum[7] += I[4] + x - 2.0 * r[1] * d[1] - m * r[1] * r[1]
-    sum[8] += I[5] - r[1] * d[2] - d[1] * r[2] - m * r[1] * r[2]
-    sum[9] += I[8] + x - 2.0 * r[2] * d[2] - m * r[2] * r[2]
-    sum[0] += m
-    vec3.add_scaled(d, m, r, d)
-    vec3.add(sum + 1, d, sum + 1)
-    vec3.add(sum + 10, p, sum + 10)
-    vec3.cross(r, p, d)
-    vec3.add(sum + 13, l, sum + 13)
-    vec3.add(sum + 13, d, sum + 13)
+    sum.xx += I.xx + x - 2.0 * r.x * d.x - m * r.x * r.x
+    sum.xy += I.xy - r.x * d.y - d.x * r.y - m * r.x * r.y
+    sum.xz += I.xz - r.x * d.z - d.x * r.z - m * r.x * r.z
+    sum.yy += I.yy + x - 2.0 * r.y * d.y - m * r.y * r.y
+    sum.yz += I.yz - r.y * d.z - d.y * r.z - m * r.y * r.z
+    sum.zz += I.zz + x - 2.0 * r.z * d.z - m * r.z * r.z
+    sum.m += m
+    sum.h = add(sum.h, add(d, mul(m, r)))
+    parent.total_momentum.f = add(parent.total_momentum.f, p)
+    parent.total_momentum.m = add(add(parent.total_momentum.m, l), cross(r, p))
+
+
+cdef inline Mat3 outer(Vec3 a, Vec3 b) noexcept nogil:
+    # a b^T
+    return rows_of(mul(a.x, b), mul(a.y, b), mul(a.z, b))
 
 
 cdef void compose(Model *m, const double *q, const double *v, Composite *out) noexcept nogil:
@@ -917,6 +837,9 @@ cdef void compose(Model *m, const double *q, const double *v, Composite *out) no
     one is left as it was (it is M0)."""
     cdef Body *b
     cdef const double *M
+    cdef Twist V
+    cdef Vec3 centre
+    cdef Mat3 I
     cdef double x, y
     cdef int i, j, k
     out.energy = 0.0
@@ -932,22 +855,16 @@ cdef void compose(Model *m, const double *q, const double *v, Composite *out) no
         if b.s > 0:
             body_inertia(b, q, v, 0)
             M = b.M
-        # mass, first moment from the coupling block, inertia
-        b.sum[0] = b.mass
-        vec3.fill(M[31], M[20], M[24], b.sum + 1)
-        b.sum[4] = M[21]; b.sum[5] = M[22]; b.sum[6] = M[23]; b.sum[7] = M[28]; b.sum[8] = M[29]; b.sum[9] = M[35]
-        # momentum: m v + w x d ; d x v + I w
-        vec3.cross(b.V + 3, b.sum + 1, b.sum + 10)
-        vec3.add_scaled(b.sum + 10, b.mass, b.V, b.sum + 10)
-        vec3.cross(b.sum + 1, b.V, b.sum + 13)
-        for j in range(3):
-            b.sum[13 + j] += M[21 + 6 * j] * b.V[3] + M[22 + 6 * j] * b.V[4] + M[23 + 6 * j] * b.V[5]
+        # mass, first moment from the coupling block, inertia; momentum
+        V = twist(b.V)
+        b.total.m = b.mass
+        b.total.h = xyz(M[31], M[20], M[24])
+        b.total.xx = M[21]; b.total.xy = M[22]; b.total.xz = M[23]; b.total.yy = M[28]; b.total.yz = M[29]; b.total.zz = M[35]
+        b.total_momentum = momentum_of(b.total, V)
         for k in range(b.s):
-            for j in range(6):
-                b.sum[10 + j] += b.Mem[6 * k + j] * v[b.ev + k]
-        x = 0.0
-        for j in range(6):
-            x += b.V[j] * b.sum[10 + j]
+            b.total_momentum.f = add(b.total_momentum.f, mul(v[b.ev + k], vec(b.Mem + 6 * k)))
+            b.total_momentum.m = add(b.total_momentum.m, mul(v[b.ev + k], vec(b.Mem + 6 * k + 3)))
+        x = power(V, b.total_momentum)
         for k in range(b.s):
             y = 0.0
             for j in range(6):
@@ -958,29 +875,27 @@ cdef void compose(Model *m, const double *q, const double *v, Composite *out) no
         out.energy += 0.5 * x
     for i in range(m.n - 1, 0, -1):
         if m.body[i].carries:
-            add_to_parent(&m.body[i], m.body[m.body[i].parent].sum)
+            add_to_parent(&m.body[i], &m.body[m.body[i].parent])
     # about the centre of mass
     b = &m.body[0]
-    out.mass = b.sum[0]
-    vec3.scale(1.0 / b.sum[0], b.sum + 1, out.centre)
-    vec3.copy(b.sum + 10, out.p)
-    vec3.cross(out.centre, out.p, out.l)
-    vec3.sub(b.sum + 13, out.l, out.l)
-    x = vec3.dot(out.centre, b.sum + 1)
-    out.inertia[0] = b.sum[4] - x; out.inertia[1] = b.sum[5]; out.inertia[2] = b.sum[6]
-    out.inertia[3] = b.sum[5]; out.inertia[4] = b.sum[7] - x; out.inertia[5] = b.sum[8]
-    out.inertia[6] = b.sum[6]; out.inertia[7] = b.sum[8]; out.inertia[8] = b.sum[9] - x
-    for i in range(3):
-        for j in range(3):
-            out.inertia[3 * i + j] += out.centre[i] * b.sum[1 + j]
+    centre = mul(1.0 / b.total.m, b.total.h)
+    I = tensor(b.total)
+    x = dot(centre, b.total.h)
+    I.xx -= x; I.yy -= x; I.zz -= x
+    out.mass = b.total.m
+    put(centre, out.centre)
+    put(b.total_momentum.f, out.p)
+    put(sub(b.total_momentum.m, cross(centre, b.total_momentum.f)), out.l)
+    put_mat(mat_sum(I, outer(centre, b.total.h)), out.inertia)
 
 
 cdef void balance(Model *m, const double *q, const double *v, double *out) noexcept nogil:
     """out = [kinetic, potential energy, linear momentum (3), angular momentum about the inertial origin (3), mass, mass x centre (3)]."""
     cdef Body *b
     cdef double p[6]
-    cdef double t[3]
-    cdef double u[3]
+    cdef Vec3 p_N, f, l, h
+    cdef Vec3 g = vec(m.gravity)
+    cdef Mat3 R
     cdef double x
     cdef int i, j, k
     memset(out, 0, 12 * sizeof(double))
@@ -988,8 +903,11 @@ cdef void balance(Model *m, const double *q, const double *v, double *out) noexc
     place(m)
     for i in range(m.n):
         b = &m.body[i]
-        # momentum in body axes; kinetic energy
-        momentum_of(b, v, p)
+        # momentum M V + M_em^T eta_dot in body axes; kinetic energy
+        multiply_6(b.M, b.V, p)
+        for k in range(b.s):
+            for j in range(6):
+                p[j] += b.Mem[6 * k + j] * v[b.ev + k]
         for k in range(b.s):
             x = 0.0
             for j in range(6):
@@ -1004,17 +922,14 @@ cdef void balance(Model *m, const double *q, const double *v, double *out) noexc
             out[0] += 0.5 * b.armature * v[b.iv] * v[b.iv]
             out[1] += 0.5 * b.stiffness * q[b.iq] * q[b.iq]
         # to the inertial frame
-        rot3.apply(b.pose + 3, p, t)
-        vec3.add(out + 2, t, out + 2)
-        vec3.cross(b.pose, t, u)
-        rot3.apply(b.pose + 3, p + 3, t)
-        for j in range(3):
-            out[5 + j] += t[j] + u[j]
+        p_N = vec(b.pose)
+        R = mat(b.pose + 3)
+        f = mat_vec(R, vec(p))
+        l = add(mat_vec(R, vec(p + 3)), cross(p_N, f))
+        put(add(vec(out + 2), f), out + 2)
+        put(add(vec(out + 5), l), out + 5)
         # mass and first moment: c from the coupling block, [c]_x at M[3:, :3]
-        vec3.fill(b.M[31], b.M[20], b.M[24], u)
-        rot3.apply(b.pose + 3, u, t)
+        h = add(mat_vec(R, xyz(b.M[31], b.M[20], b.M[24])), mul(b.mass, p_N))
         out[8] += b.mass
-        for j in range(3):
-            x = t[j] + b.mass * b.pose[j]
-            out[9 + j] += x
-            out[1] -= m.gravity[j] * x
+        put(add(vec(out + 9), h), out + 9)
+        out[1] = out[1] - g.x * h.x - g.y * h.y - g.z * h.z

@@ -28,8 +28,10 @@ from libc.math cimport isfinite
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from rt_kernels.algebra cimport quat, vec3
 from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.values cimport (
+    Quat, Vec3, add, cross, exponential, mul, put, put_quat, quat, quat_multiply, renormalized, rotate, vec, xyz,
+)
 from rt_kernels.multibody cimport flexible_recursion
 from rt_kernels.multibody.flexible cimport FlexibleTree
 from rt_kernels.multibody.flexible_recursion cimport Model
@@ -103,18 +105,9 @@ cdef struct Plant:
 # --- moves on the coordinate space ------------------------------------------------------------------------------------------------------
 
 
-cdef inline void hold_norm(double *q) noexcept nogil:
-    # one Newton step towards |q| = 1: no division, no root
-    cdef double k = 0.5 * (3.0 - (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]))
-    q[0] *= k; q[1] *= k; q[2] *= k; q[3] *= k
-
-
-cdef inline void turn(const double *q, const double *u, double *out) noexcept nogil:
-    """out = q exp(u), u a rotation vector in body axes."""
-    cdef double d[4]
-    quat.exponential(u, d)
-    quat.multiply(q, d, out)
-    hold_norm(out)
+cdef inline Quat turn(Quat q, Vec3 u) noexcept nogil:
+    """q exp(u), u a rotation vector in body axes; the norm is held by one Newton step, without division or root."""
+    return renormalized(quat_multiply(q, exponential(u)))
 
 
 cdef inline void turn_circle(const double *q, double angle, double *out) noexcept nogil:
@@ -131,19 +124,17 @@ cdef void shift(const Stepper *s, const double *q, const double *u, double *out)
     """out = q moved by u (velocity coordinates): linear part of a free joint in body axes of the middle of the move."""
     cdef const Rotation *r
     cdef const Circle *c
-    cdef double half[3]
-    cdef double middle[4]
+    cdef Quat q_middle
+    cdef double middle[2]
     cdef int i
     for i in range(s.n_straight):
         out[s.straight_q[i]] = q[s.straight_q[i]] + u[s.straight_v[i]]
     for i in range(s.n_rotations):
         r = &s.rotation[i]
         if r.jq >= 0:
-            vec3.scale(0.5, u + r.iv, half)
-            turn(q + r.iq, half, middle)
-            quat.rotate(middle, u + r.jv, half)
-            vec3.add(q + r.jq, half, out + r.jq)
-        turn(q + r.iq, u + r.iv, out + r.iq)
+            q_middle = turn(quat(q + r.iq), mul(0.5, vec(u + r.iv)))
+            put(add(vec(q + r.jq), rotate(q_middle, vec(u + r.jv))), out + r.jq)
+        put_quat(turn(quat(q + r.iq), vec(u + r.iv)), out + r.iq)
     for i in range(s.n_circles):
         c = &s.circle[i]
         if c.jq >= 0:
@@ -163,8 +154,8 @@ cdef void chart(const Stepper *s, const double *q, const double *u, double *out)
     for i in range(s.n_rotations):
         r = &s.rotation[i]
         if r.jq >= 0:
-            vec3.add(q + r.jq, u + r.jv, out + r.jq)
-        turn(q + r.iq, u + r.iv, out + r.iq)
+            put(add(vec(q + r.jq), vec(u + r.jv)), out + r.jq)
+        put_quat(turn(quat(q + r.iq), vec(u + r.iv)), out + r.iq)
     for i in range(s.n_circles):
         c = &s.circle[i]
         if c.jq >= 0:
@@ -177,19 +168,18 @@ cdef void chart_rate(const Stepper *s, const double *q, const double *u, const d
     """u_dot of `chart` at the moved coordinates q."""
     cdef const Rotation *r
     cdef const Circle *c
-    cdef double a[3]
-    cdef double b[3]
-    cdef int i, k
+    cdef Vec3 a, b
+    cdef int i
     for i in range(s.n_straight):
         rate[s.straight_v[i]] = v[s.straight_v[i]]
     for i in range(s.n_rotations):
         r = &s.rotation[i]
-        vec3.cross(u + r.iv, v + r.iv, a)
-        vec3.cross(u + r.iv, a, b)
-        for k in range(3):
-            rate[r.iv + k] = v[r.iv + k] + 0.5 * a[k] + b[k] / 12.0
+        # v + u x v / 2 + u x (u x v) / 12
+        a = cross(vec(u + r.iv), vec(v + r.iv))
+        b = cross(vec(u + r.iv), a)
+        put(add(add(vec(v + r.iv), mul(0.5, a)), xyz(b.x / 12.0, b.y / 12.0, b.z / 12.0)), rate + r.iv)
         if r.jq >= 0:
-            quat.rotate(q + r.iq, v + r.jv, rate + r.jv)
+            put(rotate(quat(q + r.iq), vec(v + r.jv)), rate + r.jv)
     for i in range(s.n_circles):
         c = &s.circle[i]
         rate[c.iv] = v[c.iv]

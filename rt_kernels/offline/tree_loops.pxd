@@ -2,18 +2,19 @@
 
 from libc.stdint cimport uint8_t
 
+from rt_kernels.algebra.values cimport Vec3
 from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork
 
 
 ctypedef struct Cut:
     int number[2]             # declared numbers of the bodies, -1: the inertial frame
-    double point[2][3]        # cut centre on each, aligned frames
+    Vec3 point[2]             # cut centre on each, aligned frames
     int n_along               # rows of position: the gap along these axes is zero
-    double along[3][3]        # first body's aligned frame
+    Vec3 along[3]             # first body's aligned frame
     int n_across              # rows of direction: an axis of the first body stands across one of the second
-    double across[2][3][3]    # side, row: aligned frames
+    Vec3 across[2][3]         # side, row: aligned frames
     int row                   # first constraint row
-    double slide[3]           # velocity of the second centre as the first body sees it, inertial axes
+    Vec3 slide                # velocity of the second centre relative to the turning first body, inertial axes
 
 
 ctypedef struct Loops:

@@ -17,8 +17,8 @@ e_b in the second, its rows and their derivatives are
     n . d = 0            n . (v_b - v_a - w_a x d)      n . (g_b - g_a - e_a x d - w_a x (w_a x d) - 2 w_a x (v_b - v_a - w_a x d))
     e_a . e_b = 0        (e_a x e_b) . (w_a - w_b)      and its derivative
 
-A planar linkage is closed by the same cuts: rows that say again what others say are left out by the elimination, which takes the best
-rows as pivots.  The reactions of such a loop are not determined; the smallest ones are given.
+The same cuts close a planar linkage: the elimination takes the best rows as pivots and leaves out the redundant ones.  The reactions of
+such a loop are not determined; the smallest ones are given.
 
 Where C_p is singular (an arm of dependent joints stretched out) the choice of independent coordinates fails although the mechanism may
 move on; close to it digits are lost. Another choice has its singular positions elsewhere.
@@ -36,6 +36,7 @@ cimport numpy as cnp
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free
 
+from rt_kernels.algebra.values cimport Vec3, add, cross, dot, mat, mat_vec, mul, neg, put, sub, vec, xyz
 from rt_kernels.multibody.tree cimport Tree, TreeFrame
 
 cnp.import_array()
@@ -90,19 +91,9 @@ cdef inline double abs_(double x) noexcept nogil:
     return -x if x < 0.0 else x
 
 
-cdef inline void cross(const double *a, const double *b, double *out) noexcept nogil:
-    cdef double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0]
-    out[0] = x; out[1] = y; out[2] = z
-
-
-cdef inline double dot(const double *a, const double *b) noexcept nogil:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-cdef inline void rotate(const double *R, const double *a, double *out) noexcept nogil:
-    cdef int k
-    for k in range(3):
-        out[k] = R[3 * k] * a[0] + R[3 * k + 1] * a[1] + R[3 * k + 2] * a[2]
+cdef inline Vec3 column(const double *A, int n, int j) noexcept nogil:
+    # of a (3, n) matrix
+    return xyz(A[j], A[n + j], A[2 * n + j])
 
 
 # ---- closure, its Jacobian and its bias ------------------------------------------------------------------------------------------------
@@ -111,22 +102,21 @@ cdef inline int slot_of(const Loops *L, const Cut *cut, int side) noexcept nogil
     return -1 if cut.number[side] < 0 else L.model.slot[cut.number[side]]
 
 
-cdef inline void turned(const Loops *L, const Cut *cut, int side, const double *fixed, double *out) noexcept nogil:
+cdef inline Vec3 on_inertial(const Loops *L, const Cut *cut, int side, Vec3 fixed) noexcept nogil:
     """An axis fixed in the body on this side, on inertial axes."""
-    cdef int k, slot = slot_of(L, cut, side)
-    if slot < 0:
-        for k in range(3):
-            out[k] = fixed[k]
-    else:
-        rotate(L.rows + 18 * slot, fixed, out)
+    cdef int slot = slot_of(L, cut, side)
+    return fixed if slot < 0 else mat_vec(mat(L.rows + 18 * slot), fixed)
 
 
-cdef void centre(const Loops *L, const Cut *cut, int side, double *p, double *r) noexcept nogil:
-    """Cut centre p and the arm r to it from the body's joint origin: inertial axes."""
-    cdef int k, slot = slot_of(L, cut, side)
-    turned(L, cut, side, cut.point[side], r)
-    for k in range(3):
-        p[k] = r[k] if slot < 0 else L.rows[18 * slot + 9 + k] + r[k]
+cdef inline Vec3 arm(const Loops *L, const Cut *cut, int side) noexcept nogil:
+    """From the body's joint origin to the cut centre: inertial axes."""
+    return on_inertial(L, cut, side, cut.point[side])
+
+
+cdef inline Vec3 centre(const Loops *L, const Cut *cut, int side) noexcept nogil:
+    """Cut centre: inertial axes."""
+    cdef int slot = slot_of(L, cut, side)
+    return arm(L, cut, side) if slot < 0 else add(vec(L.rows + 18 * slot + 9), arm(L, cut, side))
 
 
 cdef void side_jacobian(Loops *L, const Cut *cut, int side, double *J) noexcept nogil:
@@ -135,132 +125,102 @@ cdef void side_jacobian(Loops *L, const Cut *cut, int side, double *J) noexcept 
         for k in range(6 * L.model.nv):
             J[k] = 0.0
     else:
-        L.model.operations.jacobian(L.model, L.rows, slot, cut.point[side], J)
+        L.model.operations.jacobian(L.model, L.rows, slot, &cut.point[side].x, J)
 
 
 cdef void closure(Loops *L, const double *q, const double *v) noexcept nogil:
     """f, the gaps of all cuts, and J, its derivative with respect to the velocity coordinates; v (may be NULL): the slides too."""
     cdef int i, j, k, row, nv = L.model.nv
+    cdef const double *W_a = L.Ja + 3 * nv
+    cdef const double *W_b = L.Jb + 3 * nv
     cdef Cut *cut
-    cdef double pa[3]
-    cdef double pb[3]
-    cdef double r[3]
-    cdef double d[3]
-    cdef double w[3]
-    cdef double ea[3]
-    cdef double eb[3]
-    cdef double n[3]
+    cdef Vec3 d, n, r, w, e_a, e_b
     L.model.operations.motion(L.model, q, NULL, L.zero, L.rows)
     for i in range(L.n_cuts):
         cut = &L.cut[i]
-        centre(L, cut, 0, pa, r)
-        centre(L, cut, 1, pb, r)
         side_jacobian(L, cut, 0, L.Ja)
         side_jacobian(L, cut, 1, L.Jb)
-        for k in range(3):
-            d[k] = pb[k] - pa[k]
+        d = sub(centre(L, cut, 1), centre(L, cut, 0))
         for k in range(cut.n_along):
             # n . d = 0, n turning with the first body; n . (w_a x d) = w_a . (d x n)
             row = cut.row + k
-            turned(L, cut, 0, cut.along[k], n)
+            n = on_inertial(L, cut, 0, cut.along[k])
+            r = cross(d, n)
             L.f[row] = dot(n, d)
-            cross(d, n, r)
             for j in range(nv):
-                L.J[row * nv + j] = (n[0] * (L.Jb[j] - L.Ja[j]) + n[1] * (L.Jb[nv + j] - L.Ja[nv + j])
-                                     + n[2] * (L.Jb[2 * nv + j] - L.Ja[2 * nv + j])
-                                     - r[0] * L.Ja[3 * nv + j] - r[1] * L.Ja[4 * nv + j] - r[2] * L.Ja[5 * nv + j])
+                w = column(W_a, nv, j)
+                L.J[row * nv + j] = dot(n, sub(column(L.Jb, nv, j), column(L.Ja, nv, j))) - r.x * w.x - r.y * w.y - r.z * w.z
         for k in range(cut.n_across):
             # e_a . e_b = 0; its rate is (e_a x e_b) . (w_a - w_b)
             row = cut.row + cut.n_along + k
-            turned(L, cut, 0, cut.across[0][k], ea)
-            turned(L, cut, 1, cut.across[1][k], eb)
-            L.f[row] = dot(ea, eb)
-            cross(ea, eb, n)
+            e_a = on_inertial(L, cut, 0, cut.across[0][k])
+            e_b = on_inertial(L, cut, 1, cut.across[1][k])
+            n = cross(e_a, e_b)
+            L.f[row] = dot(e_a, e_b)
             for j in range(nv):
-                L.J[row * nv + j] = (n[0] * (L.Ja[3 * nv + j] - L.Jb[3 * nv + j]) + n[1] * (L.Ja[4 * nv + j] - L.Jb[4 * nv + j])
-                                     + n[2] * (L.Ja[5 * nv + j] - L.Jb[5 * nv + j]))
+                L.J[row * nv + j] = dot(n, sub(column(W_a, nv, j), column(W_b, nv, j)))
         if v == NULL:
             continue
-        for k in range(3):
-            cut.slide[k] = w[k] = 0.0
-            for j in range(nv):
-                cut.slide[k] += (L.Jb[k * nv + j] - L.Ja[k * nv + j]) * v[j]
-                w[k] += L.Ja[(3 + k) * nv + j] * v[j]
-        cross(w, d, w)
-        for k in range(3):
-            cut.slide[k] -= w[k]
+        cut.slide = w = xyz(0.0, 0.0, 0.0)
+        for j in range(nv):
+            cut.slide = add(cut.slide, mul(v[j], sub(column(L.Jb, nv, j), column(L.Ja, nv, j))))
+            w = add(w, mul(v[j], column(W_a, nv, j)))
+        cut.slide = sub(cut.slide, cross(w, d))
 
 
-cdef void point_bias(const Loops *L, const Cut *cut, int side, const double *r, double *w, double *e, double *g) noexcept nogil:
-    """Angular velocity, angular and linear acceleration of the cut centre with zero joint accelerations (gravity taken off)."""
-    cdef int k, slot = slot_of(L, cut, side)
+cdef struct Bias:                # of a cut centre with zero joint accelerations, inertial axes
+    Vec3 w                       # angular velocity
+    Vec3 e                       # angular acceleration
+    Vec3 g                       # acceleration, gravity taken off
+
+
+cdef Bias point_bias(const Loops *L, const Cut *cut, int side) noexcept nogil:
+    """Motion of the cut centre as a point of the body on this side."""
+    cdef int slot = slot_of(L, cut, side)
     cdef const TreeFrame *frame
-    cdef double er[3]
-    cdef double wr[3]
-    for k in range(3):
-        w[k] = e[k] = 0.0
-        g[k] = -L.model.gravity[k]
+    cdef Bias b
+    cdef Vec3 r
     if slot < 0:
-        return
+        b.w = b.e = xyz(0.0, 0.0, 0.0)
+        b.g = neg(vec(L.model.gravity))
+        return b
     frame = &L.work.frame[slot]
-    for k in range(3):
-        w[k] = frame.w[k]
-        e[k] = frame.e[k]
-        g[k] = frame.g[k]
-    cross(e, r, er)
-    cross(w, r, wr)
-    cross(w, wr, wr)
-    for k in range(3):
-        g[k] += er[k] + wr[k]
+    r = arm(L, cut, side)
+    b.w = vec(frame.w)
+    b.e = vec(frame.e)
+    b.g = add(vec(frame.g), add(cross(b.e, r), cross(b.w, cross(b.w, r))))
+    return b
 
 
 cdef void closure_bias(Loops *L) noexcept nogil:
     """c of J a + c = 0; the tree's inverse dynamics with zero accelerations, and `closure` with v, must have run."""
-    cdef int i, k, j
+    cdef int i, k
     cdef Cut *cut
-    cdef double p[2][3]
-    cdef double r[2][3]
-    cdef double axis[2][3]
-    cdef double w[2][3]
-    cdef double e[2][3]
-    cdef double g[2][3]
-    cdef double d[3]
-    cdef double n[3]
-    cdef double t[3]
-    cdef double seen[3]
-    cdef double rate[3]
-    cdef double turn[3]
+    cdef Bias a, b
+    cdef Vec3 d, relative, e_a, e_b, n, rate, w, e
+    cdef double c
     for i in range(L.n_cuts):
         cut = &L.cut[i]
-        for k in range(2):
-            centre(L, cut, k, p[k], r[k])
-            point_bias(L, cut, k, r[k], w[k], e[k], g[k])
-        for k in range(3):
-            d[k] = p[1][k] - p[0][k]
-        # acceleration of the second centre as the first body sees it: - e_a x d - w_a x (w_a x d + 2 slide)
-        cross(w[0], d, t)
-        for k in range(3):
-            t[k] += 2.0 * cut.slide[k]
-        cross(w[0], t, seen)
-        cross(e[0], d, t)
-        for k in range(3):
-            seen[k] = g[1][k] - g[0][k] - seen[k] - t[k]
+        a = point_bias(L, cut, 0)
+        b = point_bias(L, cut, 1)
+        d = sub(centre(L, cut, 1), centre(L, cut, 0))
+        # acceleration of the second centre relative to the turning first body: - w_a x (w_a x d + 2 slide) - e_a x d
+        relative = sub(sub(sub(b.g, a.g), cross(a.w, add(cross(a.w, d), mul(2.0, cut.slide)))), cross(a.e, d))
         for k in range(cut.n_along):
-            turned(L, cut, 0, cut.along[k], n)
-            L.c[cut.row + k] = dot(n, seen)
+            L.c[cut.row + k] = dot(on_inertial(L, cut, 0, cut.along[k]), relative)
         for k in range(cut.n_across):
             # d/dt of n . (w_a - w_b), n = e_a x e_b: both axes turn with their bodies
-            turned(L, cut, 0, cut.across[0][k], axis[0])
-            turned(L, cut, 1, cut.across[1][k], axis[1])
-            cross(axis[0], axis[1], n)
-            cross(w[0], axis[0], rate)
-            cross(rate, axis[1], rate)
-            cross(w[1], axis[1], turn)
-            cross(axis[0], turn, turn)
-            t[0] = 0.0
-            for j in range(3):
-                t[0] += n[j] * (e[0][j] - e[1][j]) + (rate[j] + turn[j]) * (w[0][j] - w[1][j])
-            L.c[cut.row + cut.n_along + k] = t[0]
+            e_a = on_inertial(L, cut, 0, cut.across[0][k])
+            e_b = on_inertial(L, cut, 1, cut.across[1][k])
+            n = cross(e_a, e_b)
+            rate = add(cross(cross(a.w, e_a), e_b), cross(e_a, cross(b.w, e_b)))
+            w = sub(a.w, b.w)
+            e = sub(a.e, b.e)
+            c = 0.0
+            c += n.x * e.x + rate.x * w.x
+            c += n.y * e.y + rate.y * w.y
+            c += n.z * e.z + rate.z * w.z
+            L.c[cut.row + cut.n_along + k] = c
 
 
 cdef int dependent(Loops *L, const double *extra, double sign) noexcept nogil:
@@ -344,9 +304,7 @@ cdef int loops_dynamics(Loops *L, const double *q, const double *v, double *tau,
     cdef int i, j, k, nv = L.model.nv, nu = L.n_u, n_p = L.n_p, width = L.n_u + 1
     cdef double t
     cdef Cut *cut
-    cdef double ea[3]
-    cdef double eb[3]
-    cdef double n[3]
+    cdef Vec3 f, m
     L.model.general.mass_matrix(L.model, L.work, q, L.M)
     L.model.general.inverse_dynamics(L.model, L.work, q, v, L.zero, f_ext, L.bias, NULL)
     closure(L, q, v)
@@ -373,7 +331,7 @@ cdef int loops_dynamics(Loops *L, const double *q, const double *v, double *tau,
         L.b[j] = L.x[L.u[j]]
         for k in range(n_p):
             L.b[j] += L.B[k * width + j] * L.x[L.p[k]]
-    # a given coordinate's row says u' = a
+    # row of a given coordinate: u' = a
     for i in range(nu):
         for j in range(nu):
             L.A_solved[i * nu + j] = L.A[i * nu + j]
@@ -425,18 +383,14 @@ cdef int loops_dynamics(Loops *L, const double *q, const double *v, double *tau,
                 L.force[k] += L.J[k * nv + L.p[i]] * L.x[i]
     for i in range(L.n_cuts):
         cut = &L.cut[i]
-        for k in range(6):
-            reaction[6 * i + k] = 0.0
+        f = m = xyz(0.0, 0.0, 0.0)
         for j in range(cut.n_along):
-            turned(L, cut, 0, cut.along[j], n)
-            for k in range(3):
-                reaction[6 * i + k] += L.force[cut.row + j] * n[k]
+            f = add(f, mul(L.force[cut.row + j], on_inertial(L, cut, 0, cut.along[j])))
         for j in range(cut.n_across):
-            turned(L, cut, 0, cut.across[0][j], ea)
-            turned(L, cut, 1, cut.across[1][j], eb)
-            cross(ea, eb, n)
-            for k in range(3):
-                reaction[6 * i + 3 + k] -= L.force[cut.row + cut.n_along + j] * n[k]
+            m = sub(m, mul(L.force[cut.row + cut.n_along + j], cross(on_inertial(L, cut, 0, cut.across[0][j]),
+                                                                     on_inertial(L, cut, 1, cut.across[1][j]))))
+        put(f, reaction + 6 * i)
+        put(m, reaction + 6 * i + 3)
     return 1
 
 
@@ -536,7 +490,7 @@ cdef class ClosedTree:
         rotations  prismatic, fixed: the cut frame on each (3, 3); a prismatic cut slides along its third column
 
     `independent`: names of the joints whose coordinates are free.  The others are dependent, unless they are locked in the tree; the cuts
-    must have at least as many rows, and rows beyond them must say nothing new (a planar linkage closed by revolute cuts).
+    must have at least as many rows, and rows beyond them must be redundant (a planar linkage closed by revolute cuts).
     Raises ModelError.  Locks of the tree are those at construction.
     """
 
@@ -613,8 +567,7 @@ cdef class ClosedTree:
                     at.number[side] = self.tree._number[frame.body]
                     align = self.tree._align(self.tree.slot_of(frame.body)).T
                     point, turn = align @ point, align @ turn
-            for k in range(3):
-                at.point[side][k] = point[k]
+            at.point[side] = xyz(point[0], point[1], point[2])
             sides.append(turn)
         along, across = np.eye(3), []
         if joint == "universal":
@@ -630,12 +583,10 @@ cdef class ClosedTree:
             along, second = (turn @ R for turn, R in zip(sides, cut["rotations"], strict=True))
             across = [(along[:, k], second[:, (k + 1) % 3]) for k in range(3)]
         for j in range(at.n_along):
-            for k in range(3):
-                at.along[j][k] = along[k, j]
+            at.along[j] = xyz(along[0, j], along[1, j], along[2, j])
         for j, pair in enumerate(across):
             for side in range(2):
-                for k in range(3):
-                    at.across[side][j][k] = pair[side][k]
+                at.across[side][j] = xyz(pair[side][0], pair[side][1], pair[side][2])
         return at.n_along + at.n_across
 
     def __dealloc__(self):

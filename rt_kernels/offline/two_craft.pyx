@@ -7,60 +7,49 @@ centre of mass, N axes; symplectic Euler, attitudes by the exponential. The wren
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose
-from rt_kernels.algebra cimport quat
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport (
+    Mat3, Pose, Vec3, Wrench, add, compose, cross, inverse, mat_vec, mul, put, put_pose, rotate, rotate_back, sub, turned, wrench,
+)
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput, MechanismPart
 
 
 cdef struct Craft:
     double mass
-    double inertia[9]
-    double inverse[9]
-    double X_port[7]      # port in the body
-    double X[7]           # body in N
-    double v[3]
-    double L[3]
-    double w[3]
+    Mat3 inertia
+    Mat3 inverse
+    Pose X_port           # port in the body
+    Pose X                # body in N
+    Vec3 v
+    Vec3 L
+    Vec3 w
 
 
 cdef void spin(Craft *c) noexcept nogil:
     # w = R I^-1 R^T L
-    quat.rotate_back(c.X + 3, c.L, c.w)
-    rot3.apply(c.inverse, c.w, c.w)
-    quat.rotate(c.X + 3, c.w, c.w)
+    c.w = rotate(c.X.q, mat_vec(c.inverse, rotate_back(c.X.q, c.L)))
 
 
-cdef void port_motion(const Craft *c, double *X_NP, double *v, double *w) noexcept nogil:
-    cdef double arm[3]
-    cdef double t[3]
-    pose.multiply(c.X, c.X_port, X_NP)
-    vec3.sub(X_NP, c.X, arm)
-    vec3.cross(c.w, arm, t)
-    vec3.add(c.v, t, v)
-    vec3.copy(c.w, w)
+cdef inline Pose port_pose(const Craft *c) noexcept nogil:
+    return compose(c.X, c.X_port)
 
 
-cdef void kick(Craft *c, const double *X_NP, const double *F_P, double h) noexcept nogil:
+cdef inline Vec3 port_velocity(const Craft *c, Pose X_NP) noexcept nogil:
+    return add(c.v, cross(c.w, sub(X_NP.p, c.X.p)))
+
+
+cdef void kick(Craft *c, Pose X_NP, Wrench F_P, double h) noexcept nogil:
     # wrench at and in the port for h seconds, then the pose
-    cdef double F[6]
-    cdef double arm[3]
-    cdef double t[3]
-    cdef double dq[4]
-    quat.rotate(X_NP + 3, F_P, F)
-    quat.rotate(X_NP + 3, F_P + 3, F + 3)
-    vec3.sub(X_NP, c.X, arm)
-    vec3.cross(arm, F, t)
-    vec3.add(F + 3, t, F + 3)
-    vec3.add_scaled(c.v, h / c.mass, F, c.v)
-    vec3.add_scaled(c.L, h, F + 3, c.L)
+    cdef Vec3 f = rotate(X_NP.q, F_P.f)
+    cdef Vec3 m = add(rotate(X_NP.q, F_P.m), cross(sub(X_NP.p, c.X.p), f))
+    c.v = add(c.v, mul(h / c.mass, f))
+    c.L = add(c.L, mul(h, m))
     spin(c)
-    vec3.add_scaled(c.X, h, c.v, c.X)
-    vec3.scale(h, c.w, t)
-    quat.exponential(t, dq)
-    quat.multiply(dq, c.X + 3, c.X + 3)
-    quat.normalize(c.X + 3)
+    c.X.p = add(c.X.p, mul(h, c.v))
+    c.X.q = turned(c.X.q, c.w, h)
+
+
+cdef object shown(const double *a, int n):
+    return np.array([a[i] for i in range(n)])
 
 
 cdef class TwoCraft:
@@ -83,47 +72,35 @@ cdef class TwoCraft:
         cdef int i
         c.mass = t["mass"]
         inertia = np.asarray(t["inertia"], dtype=float)
-        flat, inverse = inertia.reshape(-1), np.linalg.inv(inertia).reshape(-1)
+        flat, inverted = inertia.reshape(-1), np.linalg.inv(inertia).reshape(-1)
         for i in range(9):
-            c.inertia[i], c.inverse[i] = flat[i], inverse[i]
+            (&c.inertia.xx)[i], (&c.inverse.xx)[i] = flat[i], inverted[i]
         for i in range(7):
-            c.X_port[i], c.X[i] = t["X_port"][i], t["X"][i]
+            (&c.X_port.p.x)[i], (&c.X.p.x)[i] = t["X_port"][i], t["X"][i]
         for i in range(3):
-            c.v[i], c.w[i] = t["v"][i], t["w"][i]
+            (&c.v.x)[i], (&c.w.x)[i] = t["v"][i], t["w"][i]
         # L = R I w_body
-        rot3.apply(c.inertia, c.w, c.L)
-        quat.rotate(c.X + 3, c.L, c.L)
+        c.L = rotate(c.X.q, mat_vec(c.inertia, c.w))
         spin(c)
 
-    cdef void _relative(self, MechanismInput *inp, double *X_NA, double *X_NT) noexcept nogil:
+    cdef void _relative(self, MechanismInput *inp, Pose *X_NA, Pose *X_NT) noexcept nogil:
         # X_TA, d/dt p_TA in T axes, relative rate in T axes, absolute rate of the active craft in A axes
-        cdef double v_A[3]
-        cdef double w_A[3]
-        cdef double v_T[3]
-        cdef double w_T[3]
-        cdef double X_TN[7]
-        cdef double t[3]
-        cdef double arm[3]
-        port_motion(&self.active, X_NA, v_A, w_A)
-        port_motion(&self.target, X_NT, v_T, w_T)
-        pose.inverse(X_NT, X_TN)
-        pose.multiply(X_TN, X_NA, inp.X_TA)
-        vec3.sub(X_NA, X_NT, arm)
-        vec3.cross(w_T, arm, t)
-        vec3.sub(v_A, v_T, arm)
-        vec3.sub(arm, t, arm)
-        quat.rotate_back(X_NT + 3, arm, inp.V_TA)
-        vec3.sub(w_A, w_T, t)
-        quat.rotate_back(X_NT + 3, t, inp.V_TA + 3)
-        quat.rotate_back(X_NA + 3, w_A, inp.w_A)
+        cdef Vec3 w_A = self.active.w, w_T = self.target.w
+        cdef Vec3 v
+        X_NA[0] = port_pose(&self.active)
+        X_NT[0] = port_pose(&self.target)
+        put_pose(compose(inverse(X_NT[0]), X_NA[0]), inp.X_TA)
+        v = sub(port_velocity(&self.active, X_NA[0]), port_velocity(&self.target, X_NT[0]))
+        put(rotate_back(X_NT.q, sub(v, cross(w_T, sub(X_NA.p, X_NT.p)))), inp.V_TA)
+        put(rotate_back(X_NT.q, sub(w_A, w_T)), inp.V_TA + 3)
+        put(rotate_back(X_NA.q, w_A), inp.w_A)
 
     def relative_pose(self):
         """X_TA (7,)."""
         cdef MechanismInput inp
-        cdef double X_NA[7]
-        cdef double X_NT[7]
-        self._relative(&inp, X_NA, X_NT)
-        return np.array([inp.X_TA[i] for i in range(7)])
+        cdef Pose X_NA, X_NT
+        self._relative(&inp, &X_NA, &X_NT)
+        return shown(inp.X_TA, 7)
 
     def momentum(self):
         """Total linear momentum and angular momentum about the origin of N (6,), mechanism not included."""
@@ -134,8 +111,7 @@ cdef class TwoCraft:
         return total
 
     cdef object _dict(self, Craft *c):
-        return {"mass": c.mass, "v": np.array([c.v[i] for i in range(3)]), "p": np.array([c.X[i] for i in range(3)]),
-                "L": np.array([c.L[i] for i in range(3)]), "w": np.array([c.w[i] for i in range(3)])}
+        return {"mass": c.mass, "v": shown(&c.v.x, 3), "p": shown(&c.X.p.x, 3), "L": shown(&c.L.x, 3), "w": shown(&c.w.x, 3)}
 
     def kinetic_energy(self):
         """Of both craft [J]."""
@@ -152,8 +128,7 @@ cdef class TwoCraft:
         cdef Mechanism *plug = &self.mechanism.plug
         cdef MechanismInput inp
         cdef MechanismOutput out
-        cdef double X_NA[7]
-        cdef double X_NT[7]
+        cdef Pose X_NA, X_NT
         cdef bint last
         cdef Py_ssize_t n = <Py_ssize_t> (duration / dt + 0.5), i, row = 0
         cdef int j, width = sum(channel.count for channel in self.mechanism.AUX), watch = -1 if stop_aux is None else stop_aux
@@ -166,10 +141,10 @@ cdef class TwoCraft:
         inp.commands = commands
         with nogil:
             for i in range(n):
-                self._relative(&inp, X_NA, X_NT)
+                self._relative(&inp, &X_NA, &X_NT)
                 plug.advance(plug.self, &inp, &out, &aux[0])
-                kick(&self.active, X_NA, out.F_A, dt)
-                kick(&self.target, X_NT, out.F_T, dt)
+                kick(&self.active, X_NA, wrench(out.F_A), dt)
+                kick(&self.target, X_NT, wrench(out.F_T), dt)
                 self.time += dt
                 last = stop_signals != 0 and (out.signals & stop_signals) == stop_signals
                 last = last or (watch >= 0 and aux[watch] >= 0.0) or i == n - 1

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint64_t
 
+from rt_kernels.algebra.values cimport Mat3, Pose, Vec3
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.compliance cimport ArmPlace, ArmSegments
 from rt_kernels.dynamics.manipulator.joint_drive cimport Controller, ControllerState, Drive, DriveState
@@ -33,9 +34,9 @@ cdef struct ArmParams:
     double q0[ARM_JOINTS]
     double sigma0                      # smallest singular value there
     double rates_of_twist[6 * ARM_JOINTS]      # joint rates of the twist of E on its axes at q0
-    double X_CG[7]
-    double R_CG[9]
-    double X_EO[7]                     # at q0
+    Pose X_CG
+    Mat3 R_CG
+    Pose X_EO                          # at q0
     double K0[36]                      # at q0
     double D0[36]
     double L[36]                       # Cholesky factor of the payload's mass matrix at E
@@ -58,18 +59,18 @@ cdef struct ArmState:
     DriveState drive[ARM_JOINTS]
     ControllerState controller[ARM_JOINTS]
     RateState rates
-    double R_OT[9]                     # axes of the target in the arm's tree
-    double X_NO[7]                     # inertial frame of the tree in N: the fixed base; identity for a free one
-    double R_NO[9]
+    Mat3 R_OT                          # axes of the target in the arm's tree
+    Pose X_NO                          # inertial frame of the tree in N: the fixed base; identity for a free one
+    Mat3 R_NO
     double x[7 + ARM_JOINTS]           # coordinates and velocities of the tree: root if there is one, joints
     double v[6 + ARM_JOINTS]
     double S[36]                       # inertia of the target vehicle, with the payload once joined: root's origin and axes
-    double P[3]                        # momentum of the same and the arm, L about the origin of N
-    double L[3]
-    double P_rest[3]                   # what the sums have lost to rounding
-    double L_rest[3]
-    double X_OV[7]                     # in the root
-    double X_OC[7]
+    Vec3 P                             # momentum of the same and the arm, L about the origin of N
+    Vec3 L
+    Vec3 P_rest                        # what the sums have lost to rounding
+    Vec3 L_rest
+    Pose X_OV                          # in the root
+    Pose X_OC
     double command[ARM_JOINTS]         # joint rates
     double wrench[6]                   # on the end effector at G, axes of E
     double deflection[6]

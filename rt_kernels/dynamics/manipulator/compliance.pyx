@@ -15,60 +15,34 @@ C and K are on the axes of E at its origin, order x, y, z, rotations about x, y,
 import numpy as np
 
 from libc.math cimport sqrt
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport (
+    Mat3, Vec3, cross_columns, mat_multiply, mat_transposed_vec, put_block, sub, transposed, xyz,
+)
 from rt_kernels.multibody.tree cimport Tree
-
-
-cdef void arm_place(const ArmPlace *at, const double *rows, double *R, double *p) noexcept nogil:
-    """Axes R (9) and point p (3) in the inertial frame, from the rows of the tree's `motion`."""
-    cdef const double *row
-    if at.slot < 0:
-        vec3.copy(at.p, p)
-        memcpy(R, at.R, 9 * sizeof(double))
-        return
-    row = rows + 18 * at.slot
-    rot3.multiply(row, at.R, R)
-    rot3.apply(row, at.p, p)
-    vec3.add(p, row + 9, p)
 
 
 cdef void arm_compliance(const ArmSegments *arm, const double *rows, double *C) noexcept nogil:
     """C (36) from the rows of the tree's `motion`. Column k: the wrench of unit component k at E is carried to every segment's tip."""
-    cdef double R_E[9]
-    cdef double p_E[3]
-    cdef double R_s[9]
-    cdef double R_t[9]
-    cdef double p_s[3]
-    cdef double R[9]
-    cdef double d[3]
+    cdef ArmFrame E = arm_place(&arm.E, rows), tip
+    cdef Mat3 R_sE
+    cdef Vec3 d
     cdef double X[6][6]
     cdef double Y[6][6]
-    cdef double column[3]
-    cdef double moment[3]
     cdef const ArmSegment *s
     cdef double total
     cdef int n, i, j, k
-    arm_place(&arm.E, rows, R_E, p_E)
     memset(C, 0, 36 * sizeof(double))
+    memset(X, 0, sizeof(X))
     for n in range(arm.n):
         s = &arm.segment[n]
-        arm_place(&s.tip, rows, R_s, p_s)
-        # R_sE and d in s
-        vec3.sub(p_E, p_s, d)
-        rot3.apply_transposed(R_s, d, d)
-        rot3.transpose(R_s, R_t)
-        rot3.multiply(R_t, R_E, R)
-        for k in range(3):
-            vec3.fill(R[k], R[3 + k], R[6 + k], column)
-            vec3.cross(d, column, moment)
-            for i in range(3):
-                X[i][k] = column[i]
-                X[i + 3][k] = moment[i]
-                X[i][k + 3] = 0.0
-                X[i + 3][k + 3] = column[i]
+        tip = arm_place(&s.tip, rows)
+        d = mat_transposed_vec(tip.R, sub(E.p, tip.p))
+        R_sE = mat_multiply(transposed(tip.R), E.R)
+        put_block(R_sE, &X[0][0])
+        put_block(cross_columns(d, R_sE), &X[3][0])
+        put_block(R_sE, &X[3][3])
         for k in range(6):
             Y[0][k] = s.c0 * X[0][k]
             Y[1][k] = s.c1 * X[1][k] + s.c2 * X[5][k]
@@ -130,17 +104,17 @@ cdef class ArmCompliance:
         if not 0 < len(segments) <= ARM_SEGMENTS:
             raise ValueError(f"segments: {len(segments)}, limits 1...{ARM_SEGMENTS}")
         self.tree = tree
-        self.put(&self.arm.E, frame, np.eye(3), np.zeros(3))
+        self.set_place(&self.arm.E, frame, np.eye(3), np.zeros(3))
         self.arm.n = len(segments)
         for k in range(self.arm.n):
             body, tip, axis, c = segments[k]
             # any axes with x along the segment: its compliance is the same about all cross axes
             other = np.eye(3)[np.argmin(np.abs(axis))]
             y = np.cross(other, axis) / np.linalg.norm(np.cross(other, axis))
-            self.put(&self.arm.segment[k].tip, body, np.stack([axis, y, np.cross(axis, y)], axis=1), tip)
+            self.set_place(&self.arm.segment[k].tip, body, np.stack([axis, y, np.cross(axis, y)], axis=1), tip)
             self.arm.segment[k].c0, self.arm.segment[k].c1, self.arm.segment[k].c2, self.arm.segment[k].c3, self.arm.segment[k].c4 = c
 
-    cdef int put(self, ArmPlace *at, name, R, p) except -1:
+    cdef int set_place(self, ArmPlace *at, name, R, p) except -1:
         # axes and point of a named frame, moved to the aligned frame of its slot
         cdef int i
         f = self.tree.frame(name)
@@ -151,9 +125,8 @@ cdef class ArmCompliance:
             align = self.tree._align(at.slot).T
             R, p = align @ R, align @ p
         for i in range(9):
-            at.R[i] = R[i // 3, i % 3]
-        for i in range(3):
-            at.p[i] = p[i]
+            (&at.R.xx)[i] = R[i // 3, i % 3]
+        at.p = xyz(p[0], p[1], p[2])
         return 0
 
     def compliance(self, q):

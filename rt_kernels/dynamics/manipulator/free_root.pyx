@@ -10,9 +10,13 @@ so the momentum that link and contact exchange is kept to rounding.
 
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose, quat, rot3, vec3
+from rt_kernels.algebra.values cimport (
+    Mat3, Pose, Vec3, add, add_block, block, compose, cross, dot, exponential, inverse, mat, mat_sum, mat_vec, mul, normalized, pose,
+    pose_of, put, put_block, put_pose, quat_multiply, rotate, rotate_back, rotated_tensor, rows_of, sub, to_matrix, transposed, vec, xyz,
+)
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport Arm, ArmParams, ArmState
+from rt_kernels.dynamics.two_bodies cimport body_pose
 
 
 cdef void solve6(double *A, double *b) noexcept nogil:
@@ -32,48 +36,40 @@ cdef void solve6(double *A, double *b) noexcept nogil:
         b[k] = t / A[7 * k]
 
 
-cdef void rigid_inertia(const two_bodies.Vehicle *vehicle, const double *X, double *S) noexcept nogil:
+cdef void rigid_inertia(const two_bodies.Vehicle *vehicle, Pose X, double *S) noexcept nogil:
     """Add the 6x6 inertia of a vehicle with its frame at X to S, about the origin and on the axes in which X is given."""
-    cdef double R[9]
-    cdef double RI[9]
-    cdef double I[9]
+    cdef Vec3 c = X.p
     cdef double m = vehicle.mass
-    cdef double cc = vec3.dot(X, X)
-    cdef int i, j
-    quat.to_matrix(X + 3, R)
-    rot3.multiply(R, vehicle.inertia, RI)
-    rot3.multiply_transposed(RI, R, I)
-    for i in range(3):
-        S[7 * i] += m
-        for j in range(3):
-            S[6 * (3 + i) + 3 + j] += I[3 * i + j] - m * X[i] * X[j] + (m * cc if i == j else 0.0)
+    cdef double mcc = m * dot(c, c)
+    cdef Mat3 I_C = rotated_tensor(to_matrix(X.q), mat(vehicle.inertia))
+    # tensor about the origin: I_C - m c c^T + m c.c 1
+    cdef Mat3 I = mat_sum(I_C, rows_of(mul(-m * c.x, c), mul(-m * c.y, c), mul(-m * c.z, c)))
+    add_block(mat_sum(I, rows_of(xyz(mcc, 0.0, 0.0), xyz(0.0, mcc, 0.0), xyz(0.0, 0.0, mcc))), S + 21)
+    S[0] += m
+    S[7] += m
+    S[14] += m
     # m c~ below, its transpose above
-    S[18 + 1] -= m * X[2]
-    S[18 + 2] += m * X[1]
-    S[24 + 0] += m * X[2]
-    S[24 + 2] -= m * X[0]
-    S[30 + 0] -= m * X[1]
-    S[30 + 1] += m * X[0]
-    for i in range(3):
-        for j in range(3):
-            S[6 * i + 3 + j] = S[6 * (3 + j) + i]
+    S[18 + 1] -= m * c.z
+    S[18 + 2] += m * c.y
+    S[24 + 0] += m * c.z
+    S[24 + 2] -= m * c.x
+    S[30 + 0] -= m * c.y
+    S[30 + 1] += m * c.x
+    put_block(transposed(block(S + 18)), S + 3)
 
 
 cdef void add_vehicle_bias(const ArmState *s, double *bias) noexcept nogil:
     """What the rigid body of inertia S needs at the root's twist [v; w] without acceleration, momentum [p; l]: [w x p; v x p + w x l]."""
+    cdef Vec3 v = vec(s.v)
+    cdef Vec3 w = vec(s.v + 3)
     cdef double h[6]
-    cdef double t[3]
     cdef int i, j
     for i in range(6):
         h[i] = 0.0
         for j in range(6):
             h[i] += s.S[6 * i + j] * s.v[j]
-    vec3.cross(s.v + 3, h, t)
-    vec3.add(bias, t, bias)
-    vec3.cross(s.v, h, t)
-    vec3.add(bias + 3, t, bias + 3)
-    vec3.cross(s.v + 3, h + 3, t)
-    vec3.add(bias + 3, t, bias + 3)
+    put(add(vec(bias), cross(w, vec(h))), bias)
+    put(add(add(vec(bias + 3), cross(v, vec(h))), cross(w, vec(h + 3))), bias + 3)
 
 
 cdef void inertia_with_vehicle(Arm *self) noexcept nogil:
@@ -88,15 +84,12 @@ cdef void inertia_with_vehicle(Arm *self) noexcept nogil:
                 self.H[nv * i + j] += s.S[6 * i + j]
 
 
-cdef void root_twist(const double *H, int nv, const ArmState *s, const double *X, double *V) noexcept nogil:
+cdef void root_twist(const double *H, int nv, const ArmState *s, Pose X, double *V) noexcept nogil:
     """Twist of the root [body axes] at pose X that belongs to P and L and the joint rates of `v`."""
     cdef double A[36]
-    cdef double r[3]
     cdef int i, j
-    vec3.cross(X, s.P, r)
-    vec3.sub(s.L, r, r)
-    quat.rotate_back(X + 3, s.P, V)
-    quat.rotate_back(X + 3, r, V + 3)
+    put(rotate_back(X.q, s.P), V)
+    put(rotate_back(X.q, sub(s.L, cross(X.p, s.P))), V + 3)
     for i in range(6):
         for j in range(6):
             A[6 * i + j] = H[nv * i + j]
@@ -105,42 +98,28 @@ cdef void root_twist(const double *H, int nv, const ArmState *s, const double *X
     solve6(A, V)
 
 
-cdef void move_root(const double *V, double h, const double *X, double *out) noexcept nogil:
+cdef Pose move_root(const double *V, double h, Pose X) noexcept nogil:
     """Pose X advanced by the twist V [body axes] over h."""
-    cdef double r[3]
-    cdef double dq[4]
-    quat.rotate(X + 3, V, r)
-    vec3.add_scaled(X, h, r, out)
-    vec3.scale(h, V + 3, r)
-    quat.exponential(r, dq)
-    quat.multiply(X + 3, dq, out + 3)
-    quat.normalize(out + 3)
+    return pose_of(add(X.p, mul(h, rotate(X.q, vec(V)))), normalized(quat_multiply(X.q, exponential(mul(h, vec(V + 3))))))
+
+
+cdef void see_vehicle(const two_bodies.Vehicle *vehicle, Pose X_O, const double *V_O, Pose X_OB, two_bodies.Body *b) noexcept nogil:
+    """A vehicle at X_OB in the root, which is at X_O and has the twist V_O [body axes]."""
+    cdef Pose X = compose(X_O, X_OB)
+    b.p = X.p
+    b.q = normalized(X.q)
+    b.w = rotate(X_O.q, vec(V_O + 3))
+    b.v = add(rotate(X_O.q, vec(V_O)), cross(b.w, sub(X.p, X_O.p)))
+    b.L = rotate(b.q, mat_vec(mat(vehicle.inertia), rotate_back(b.q, b.w)))
 
 
 cdef void see_vehicles(Arm *self) noexcept nogil:
     """The target vehicle, and a joined payload, where the root carries them."""
+    cdef const two_bodies.Params *pair = &self.flat.params.pair
     cdef ArmState *s = &self.flat.state
-    cdef two_bodies.Body *b
-    cdef const two_bodies.Vehicle *vehicle
-    cdef double X[7]
-    cdef double v[3]
-    cdef double r[3]
-    cdef int k
-    for k in range(2 if s.joined else 1):
-        b = &s.pair.active if k else &s.pair.target
-        vehicle = &self.flat.params.pair.active if k else &self.flat.params.pair.target
-        pose.multiply(s.x, &s.X_OC[0] if k else &s.X_OV[0], X)
-        vec3.copy(X, &b.p.x)
-        quat.copy(X + 3, &b.q.x)
-        quat.normalize(&b.q.x)
-        quat.rotate(s.x + 3, s.v, v)
-        quat.rotate(s.x + 3, s.v + 3, &b.w.x)
-        vec3.sub(X, s.x, r)
-        vec3.cross(&b.w.x, r, r)
-        vec3.add(v, r, &b.v.x)
-        quat.rotate_back(&b.q.x, &b.w.x, r)
-        rot3.apply(vehicle.inertia, r, r)
-        quat.rotate(&b.q.x, r, &b.L.x)
+    see_vehicle(&pair.target, pose(s.x), s.v, s.X_OV, &s.pair.target)
+    if s.joined:
+        see_vehicle(&pair.active, pose(s.x), s.v, s.X_OC, &s.pair.active)
 
 
 cdef void integrate_root(Arm *self) noexcept nogil:
@@ -148,13 +127,13 @@ cdef void integrate_root(Arm *self) noexcept nogil:
     cdef ArmState *s = &self.flat.state
     cdef int nv = self.model.nv
     cdef double h = self.flat.params.h
-    cdef double half[7]
+    cdef Pose X = pose(s.x)
     inertia_with_vehicle(self)
-    root_twist(self.H, nv, s, s.x, s.v)
-    move_root(s.v, 0.5 * h, s.x, half)
-    root_twist(self.H, nv, s, half, s.v)
-    move_root(s.v, h, s.x, s.x)
-    root_twist(self.H, nv, s, s.x, s.v)
+    root_twist(self.H, nv, s, X, s.v)
+    root_twist(self.H, nv, s, move_root(s.v, 0.5 * h, X), s.v)
+    X = move_root(s.v, h, X)
+    root_twist(self.H, nv, s, X, s.v)
+    put_pose(X, s.x)
     see_vehicles(self)
 
 
@@ -163,29 +142,20 @@ cdef void join(Arm *self, bint joined) noexcept nogil:
     cdef const ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef two_bodies.Body *b = &s.pair.active
-    cdef double X[7]
-    cdef double r[3]
-    cdef double t[3]
+    cdef Vec3 P
     s.joined = joined
     if not p.free:
         if joined:
-            memset(&b.v, 0, sizeof(b.v))
-            memset(&b.w, 0, sizeof(b.w))
-            memset(&b.L, 0, sizeof(b.L))
+            b.v = b.w = b.L = xyz(0.0, 0.0, 0.0)
         return
-    vec3.scale(p.pair.active.mass if joined else -p.pair.active.mass, &b.v.x, r)
-    vec3.cross(&b.p.x, r, t)
-    vec3.add(s.P, r, s.P)
-    vec3.add(s.L, t, s.L)
-    vec3.add_scaled(s.L, 1.0 if joined else -1.0, &b.L.x, s.L)
+    P = mul(p.pair.active.mass if joined else -p.pair.active.mass, b.v)
+    s.P = add(s.P, P)
+    s.L = add(add(s.L, cross(b.p, P)), mul(1.0 if joined else -1.0, b.L))
     memset(s.S, 0, sizeof(s.S))
     rigid_inertia(&p.pair.target, s.X_OV, s.S)
     if joined:
-        vec3.copy(&b.p.x, X)
-        quat.copy(&b.q.x, X + 3)
-        pose.inverse(s.x, s.X_OC)
-        pose.multiply(s.X_OC, X, s.X_OC)
+        s.X_OC = compose(inverse(pose(s.x)), body_pose(b))
         rigid_inertia(&p.pair.active, s.X_OC, s.S)
     inertia_with_vehicle(self)
-    root_twist(self.H, self.model.nv, s, s.x, s.v)
+    root_twist(self.H, self.model.nv, s, pose(s.x), s.v)
     see_vehicles(self)

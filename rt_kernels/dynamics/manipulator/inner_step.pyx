@@ -3,11 +3,13 @@
 from libc.math cimport fabs
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat, rot3, vec3
-from rt_kernels.algebra.values cimport Vec3, vec
+from rt_kernels.algebra.values cimport (
+    Mat3, Vec3, add, antisymmetric_part, cross, mat, mat_multiply, mat_transposed_vec, mat_vec, mul, put, quat, rotate, rotate_back, sub,
+    to_matrix, transposed, vec, xyz,
+)
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport MAX_V, Arm, ArmParams, ArmState
-from rt_kernels.dynamics.manipulator.compliance cimport arm_place
+from rt_kernels.dynamics.manipulator.compliance cimport ArmFrame, arm_place
 from rt_kernels.dynamics.manipulator.free_root cimport add_vehicle_bias, inertia_with_vehicle, integrate_root
 from rt_kernels.dynamics.manipulator.joint_drive cimport ControllerState, control_step, drive_response, drive_step
 from rt_kernels.dynamics.manipulator.resolved_rate cimport ARM_JOINTS
@@ -16,17 +18,10 @@ from rt_kernels.codes cimport ARM_MODE_BRAKES, ARM_MODE_LIMP
 from rt_kernels.sample cimport Sample
 
 
-cdef struct Contact:                   # wrench on the payload, acting at the point p, N axes
-    const double *f
-    const double *m
-    const double *p
-    double moment[3]                   # about the payload's centre of mass
-
-
-cdef struct Link:                      # between end effector and payload, axes of E unless said
-    double R_OE[9]
-    double R_NE[9]
-    double lever[3]                    # from the payload's centre of mass to G, N axes
+cdef struct Link:                      # between end effector and payload, axes of E unless stated
+    Mat3 R_OE
+    Mat3 R_NE
+    Vec3 lever                         # from the payload's centre of mass to G, N axes
     double F_0[6]                      # K d
     double F[6]                        # with the damper
     double u[6]                        # of the payload at G without the damper, then less J v
@@ -38,6 +33,11 @@ cdef struct Motors:                    # of one inner step, by joint
     double B[ARM_JOINTS]
 
 
+cdef inline Vec3 column(const double *A, int n, int k) noexcept nogil:
+    # of a (3, n) matrix
+    return xyz(A[k], A[n + k], A[2 * n + k])
+
+
 cdef inline void place_link(Arm *self, Link *link, double J[6][MAX_V]) noexcept nogil:
     """1: end effector, deflection of the grapple fixture, elastic wrench, Jacobian J of the end effector's body at G."""
     cdef const ArmParams *p = &self.flat.params
@@ -45,73 +45,54 @@ cdef inline void place_link(Arm *self, Link *link, double J[6][MAX_V]) noexcept 
     cdef const two_bodies.Body *b = &s.pair.active
     cdef int nv = p.nr + p.n
     cdef int i, j, k
-    cdef double origin[3]
-    cdef double R[9]
-    cdef double R_NG[9]
-    cdef double R_EG[9]
-    cdef double p_E[3]
-    cdef double r[3]
+    cdef Vec3 origin = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 p_E, r_E, point, v, w
+    cdef Mat3 R_NC, R_EG
+    cdef ArmFrame E
     cdef double d[6]
     cdef double J_O[6 * MAX_V]
-    vec3.fill(0.0, 0.0, 0.0, origin)
-    self.model.operations.motion(self.model, s.x, NULL, origin, self.rows)
-    arm_place(&p.E, self.rows, link.R_OE, p_E)
-    rot3.multiply(s.R_NO, link.R_OE, link.R_NE)
-    rot3.apply(s.R_NO, p_E, p_E)
-    vec3.add(p_E, s.X_NO, p_E)
+    self.model.operations.motion(self.model, s.x, NULL, &origin.x, self.rows)
+    E = arm_place(&p.E, self.rows)
+    p_E = add(mat_vec(s.R_NO, E.p), s.X_NO.p)
+    link.R_OE = E.R
+    link.R_NE = mat_multiply(s.R_NO, E.R)
     # deflection of the grapple fixture, axes of E
-    quat.to_matrix(&b.q.x, R)
-    rot3.apply(R, p.X_CG, link.lever)
-    rot3.multiply(R, p.R_CG, R_NG)
-    vec3.add(&b.p.x, link.lever, r)
-    vec3.sub(r, p_E, r)
-    rot3.apply_transposed(link.R_NE, r, d)
-    rot3.transpose(link.R_NE, R)
-    rot3.multiply(R, R_NG, R_EG)
-    d[3] = 0.5 * (R_EG[7] - R_EG[5])
-    d[4] = 0.5 * (R_EG[2] - R_EG[6])
-    d[5] = 0.5 * (R_EG[3] - R_EG[1])
+    R_NC = to_matrix(b.q)
+    R_EG = mat_multiply(transposed(link.R_NE), mat_multiply(R_NC, p.R_CG))
+    link.lever = mat_vec(R_NC, p.X_CG.p)
+    r_E = mat_transposed_vec(link.R_NE, sub(add(b.p, link.lever), p_E))
+    put(r_E, d)
+    put(antisymmetric_part(R_EG), d + 3)
     for i in range(6):
         link.F_0[i] = 0.0
         for j in range(6):
             link.F_0[i] += s.K[6 * i + j] * d[j]
     # J of the point of the end effector's body where G is
-    rot3.apply(p.E.R, d, r)
-    vec3.add(p.E.p, r, r)
-    self.model.operations.jacobian(self.model, self.rows, p.E.slot, r, J_O)
+    point = add(p.E.p, mat_vec(p.E.R, r_E))
+    self.model.operations.jacobian(self.model, self.rows, p.E.slot, &point.x, J_O)
     for k in range(nv):
-        for i in range(3):
-            J[i][k] = link.R_OE[i] * J_O[k] + link.R_OE[3 + i] * J_O[nv + k] + link.R_OE[6 + i] * J_O[2 * nv + k]
-            J[3 + i][k] = link.R_OE[i] * J_O[3 * nv + k] + link.R_OE[3 + i] * J_O[4 * nv + k] + link.R_OE[6 + i] * J_O[5 * nv + k]
+        v = mat_transposed_vec(E.R, column(J_O, nv, k))
+        w = mat_transposed_vec(E.R, column(J_O + 3 * nv, nv, k))
+        J[0][k] = v.x; J[1][k] = v.y; J[2][k] = v.z
+        J[3][k] = w.x; J[4][k] = w.y; J[5][k] = w.z
 
 
 cdef inline void move_payload_freely(const Arm *self, Contact *contact, Link *link, double J[6][MAX_V]) noexcept nogil:
-    """2: the payload's twist at G after the step without the damper. Joined, it moves with the root: the link feels the joints alone."""
+    """2: the payload's twist at G after the step without the damper. Joined, it moves with the root: only the joints load the link."""
     cdef const two_bodies.Vehicle *payload = &self.flat.params.pair.active
     cdef const ArmState *s = &self.flat.state
     cdef const two_bodies.Body *b = &s.pair.active
     cdef double h = self.flat.params.h
     cdef int i, k
-    cdef double f[3]
-    cdef double m[3]
-    cdef double r[3]
-    cdef double w[3]
-    rot3.apply(link.R_NE, link.F_0, f)
-    rot3.apply(link.R_NE, link.F_0 + 3, m)
-    vec3.cross(link.lever, f, r)
-    vec3.sub(contact.p, &b.p.x, contact.moment)
-    vec3.cross(contact.moment, contact.f, contact.moment)
-    vec3.add(contact.moment, contact.m, contact.moment)
-    for i in range(3):
-        link.u[i] = (&b.v.x)[i] + h * payload.inverse_mass * (contact.f[i] - f[i])
-        w[i] = (&b.L.x)[i] + h * (contact.moment[i] - m[i] - r[i])
-    quat.rotate_back(&b.q.x, w, w)
-    rot3.apply(payload.inverse_inertia, w, w)
-    quat.rotate(&b.q.x, w, w)
-    vec3.cross(w, link.lever, r)
-    vec3.add(link.u, r, link.u)
-    rot3.apply_transposed(link.R_NE, link.u, link.u)
-    rot3.apply_transposed(link.R_NE, w, link.u + 3)
+    cdef Vec3 f = mat_vec(link.R_NE, vec(link.F_0))
+    cdef Vec3 m = mat_vec(link.R_NE, vec(link.F_0 + 3))
+    cdef Vec3 v, L, w
+    contact.moment = add(cross(sub(contact.p, b.p), contact.f), contact.m)
+    v = add(b.v, mul(h * payload.inverse_mass, sub(contact.f, f)))
+    L = add(b.L, mul(h, sub(sub(contact.moment, m), cross(link.lever, f))))
+    w = rotate(b.q, mat_vec(mat(payload.inverse_inertia), rotate_back(b.q, L)))
+    put(mat_transposed_vec(link.R_NE, add(v, cross(w, link.lever))), link.u)
+    put(mat_transposed_vec(link.R_NE, w), link.u + 3)
     if s.joined:
         for i in range(6):
             link.u[i] = 0.0
@@ -148,8 +129,7 @@ cdef inline void load_arm(Arm *self, const Contact *contact, Link *link, double 
     cdef int i, j, k
     cdef double h = p.h
     cdef double t, scale
-    cdef double r[3]
-    cdef double w[3]
+    cdef Vec3 m
     cdef double DJ[6][MAX_V]
     inertia_with_vehicle(self)
     self.model.kernels.inverse_dynamics(self.model, self.work, s.x, s.v, self.zeros, NULL, self.bias, NULL)
@@ -179,14 +159,9 @@ cdef inline void load_arm(Arm *self, const Contact *contact, Link *link, double 
             H[nv * k + j] += t
     if p.free and not s.joined:
         # the contact acts on the root with the opposite sign
-        vec3.sub(contact.p, s.x, r)
-        vec3.cross(r, contact.f, r)
-        vec3.add(r, contact.m, r)
-        quat.rotate_back(s.x + 3, r, r)
-        quat.rotate_back(s.x + 3, contact.f, w)
-        for i in range(3):
-            y[i] -= w[i]
-            y[3 + i] -= r[i]
+        m = add(cross(sub(contact.p, vec(s.x)), contact.f), contact.m)
+        put(sub(vec(y), rotate_back(quat(s.x + 3), contact.f)), y)
+        put(sub(vec(y + 3), rotate_back(quat(s.x + 3), m)), y + 3)
     for j in range(p.n):
         scale = p.drive[j].i_R
         y[nr + j] += scale * (motors.A[j] - motors.B[j] * s.drive[j].w)
@@ -253,10 +228,7 @@ cdef inline void move_payload(Arm *self, const Contact *contact, const Link *lin
     cdef int i, j, k
     cdef double h = p.h
     cdef double t, rate
-    cdef double f[3]
-    cdef double m[3]
-    cdef double r[3]
-    cdef double w[3]
+    cdef Vec3 f, m, l
     for i in range(6):
         t = 0.0
         for j in range(6):
@@ -269,42 +241,31 @@ cdef inline void move_payload(Arm *self, const Contact *contact, const Link *lin
         s.x[p.nq + j] = s.drive[j].phi / p.drive[j].i_R
         s.v[nr + j] = s.drive[j].w / p.drive[j].i_R
     if not s.joined:
-        rot3.apply(link.R_NE, s.wrench, f)
-        rot3.apply(link.R_NE, s.wrench + 3, m)
+        f = mat_vec(link.R_NE, vec(s.wrench))
+        m = mat_vec(link.R_NE, vec(s.wrench + 3))
         if p.free:
-            # what the payload gets, its opposite
-            vec3.add(&b.p.x, link.lever, r)
-            vec3.cross(r, f, r)
-            vec3.add(r, m, r)
-            vec3.cross(contact.p, contact.f, w)
-            vec3.sub(r, w, r)
-            vec3.sub(r, contact.m, r)
-            vec3.sub(f, contact.f, w)
-            accumulate(h, vec(w), <Vec3 *>s.P, <Vec3 *>s.P_rest)
-            accumulate(h, vec(r), <Vec3 *>s.L, <Vec3 *>s.L_rest)
-        vec3.cross(link.lever, f, r)
-        vec3.add(m, r, m)
-        vec3.sub(contact.f, f, f)
-        vec3.sub(contact.moment, m, m)
-        integrate_body(&p.pair.active, b, <const Vec3 *>f, <const Vec3 *>m, h, 0.0)
+            # opposite of the change of the payload
+            l = sub(sub(add(cross(add(b.p, link.lever), f), m), cross(contact.p, contact.f)), contact.m)
+            accumulate(h, sub(f, contact.f), &s.P, &s.P_rest)
+            accumulate(h, l, &s.L, &s.L_rest)
+        m = sub(contact.moment, add(m, cross(link.lever, f)))
+        f = sub(contact.f, f)
+        integrate_body(&p.pair.active, b, &f, &m, h, 0.0)
     if p.free:
         integrate_root(self)
 
 
-cdef void inner_step(Arm *self, const Sample *sample, const double *f_contact, const double *p_contact,
-                     const double *m_contact) noexcept nogil:
-    """One step of arm and payload. Contact wrench on the payload, acting at the point p_contact, N axes."""
-    cdef Contact contact
+cdef void inner_step(Arm *self, const Sample *sample, Contact *contact) noexcept nogil:
+    """One step of arm and payload under the contact's wrench."""
     cdef Link link
     cdef Motors motors
     cdef double J[6][MAX_V]            # apart from the link, so that the compiler sees that nothing else writes it
     cdef double y[MAX_V]
     cdef double a[MAX_V]
-    contact.f, contact.m, contact.p = f_contact, m_contact, p_contact
     place_link(self, &link, J)
-    move_payload_freely(self, &contact, &link, J)
+    move_payload_freely(self, contact, &link, J)
     control_motors(self, sample.arm_mode, &motors)
-    load_arm(self, &contact, &link, J, &motors, y)
+    load_arm(self, contact, &link, J, &motors, y)
     eliminate(self.H, self.flat.params.nr + self.flat.params.n, y)
     turn_joints(self, &motors, y, a)
-    move_payload(self, &contact, &link, J, a)
+    move_payload(self, contact, &link, J, a)

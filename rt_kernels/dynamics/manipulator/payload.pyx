@@ -45,13 +45,17 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from rt_kernels.algebra cimport pose, quat, rot3, vec3
-from rt_kernels.algebra.values cimport put_pose, put_twist
+from rt_kernels.algebra.quat cimport from_yaw_pitch_roll
+from rt_kernels.algebra.values cimport (
+    Mat3, Pose, Vec3, add, compose, cross, inverse, mat, mat_multiply, mul, normalized, pose_of, put, put_pose, put_twist, quat, quat_of,
+    rotate, rotate_back, sub, to_matrix, transposed, vec, xyz, xyzw,
+)
+from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport PATHS, Arm, ArmParams, ArmState, Flat
 from rt_kernels.dynamics.manipulator.compliance cimport ArmCompliance
 from rt_kernels.dynamics.manipulator.following_stiffness cimport follow_configuration
 from rt_kernels.dynamics.manipulator.free_root cimport inertia_with_vehicle, join, rigid_inertia
-from rt_kernels.dynamics.manipulator.inner_step cimport inner_step
+from rt_kernels.dynamics.manipulator.inner_step cimport Contact, inner_step
 from rt_kernels.dynamics.manipulator.joint_drive cimport JointDrive
 from rt_kernels.dynamics.manipulator.record cimport ArmRecord
 from rt_kernels.dynamics.manipulator.report cimport ARM_JOINTS_SHOWN, report
@@ -88,7 +92,7 @@ cdef void choose_rates(Arm *self, const Sample *sample) noexcept nogil:
         p.rates.axes = p.axes[frame]
         p.rates.point = p.point[frame]
         if frame == RATE_FRAME_TARGET:
-            memcpy(p.rates.axes.R, s.R_OT, sizeof(s.R_OT))
+            p.rates.axes.R = s.R_OT
     elif sample.arm_mode == ARM_MODE_SINGLE_JOINT and 0 <= sample.arm_target < p.n:
         mode = RATES_SINGLE
         joint = sample.arm_target
@@ -116,21 +120,17 @@ cdef void watch_singularity(Arm *self) noexcept nogil:
 
 # ------------------------------------------------------------------------------------------------------------------------- start
 
-cdef void start_joints(const ArmParams *p, ArmState *s, const double *X_NG) noexcept nogil:
+cdef void start_joints(const ArmParams *p, ArmState *s, Pose X_NG) noexcept nogil:
     """Joint rates with which G, at X_NG on the payload, moves with the payload, seen from the target vehicle; angles as given."""
+    cdef const two_bodies.Body *payload = &s.pair.active
+    cdef const two_bodies.Body *target = &s.pair.target
+    # velocity of G, seen from the target vehicle (which has its centre of mass at rest)
+    cdef Vec3 v = sub(add(cross(payload.w, sub(X_NG.p, payload.p)), payload.v), cross(target.w, X_NG.p))
     cdef double u[6]
-    cdef double r[3]
     cdef double t
     cdef int i, j
-    # twist of G on its axes, seen from the target vehicle (which has its centre of mass at rest)
-    vec3.sub(X_NG, &s.pair.active.p.x, r)
-    vec3.cross(&s.pair.active.w.x, r, u)
-    vec3.add(u, &s.pair.active.v.x, u)
-    vec3.cross(&s.pair.target.w.x, X_NG, r)
-    vec3.sub(u, r, u)
-    vec3.sub(&s.pair.active.w.x, &s.pair.target.w.x, u + 3)
-    quat.rotate_back(X_NG + 3, u, u)
-    quat.rotate_back(X_NG + 3, u + 3, u + 3)
+    put(rotate_back(X_NG.q, v), u)
+    put(rotate_back(X_NG.q, sub(payload.w, target.w)), u + 3)
     for i in range(p.n):
         t = 0.0
         for j in range(6):
@@ -141,63 +141,51 @@ cdef void start_joints(const ArmParams *p, ArmState *s, const double *X_NG) noex
         s.drive[i].w = s.drive[i].w_m = t * p.drive[i].i_R
 
 
-cdef void start_root(Arm *self, const double *X_NO, const double *X_NV) noexcept nogil:
+cdef void start_root(Arm *self, Pose X_NO, Pose X_NV) noexcept nogil:
     """A free root at X_NO that moves with the target vehicle at X_NV; inertia of the vehicle in it,
     momentum of both about the origin of N."""
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
-    cdef double u[6]
-    cdef double r[3]
+    cdef Vec3 w = s.pair.target.w
+    cdef double h[6]
     cdef int nv = p.nr + p.n
     cdef int i, j
-    pose.identity(s.X_NO)
-    pose.copy(X_NO, s.x)
-    pose.inverse(X_NO, s.X_OV)
-    pose.multiply(s.X_OV, X_NV, s.X_OV)
+    s.X_NO = pose_of(xyz(0.0, 0.0, 0.0), xyzw(0.0, 0.0, 0.0, 1.0))
+    s.X_OV = compose(inverse(X_NO), X_NV)
     rigid_inertia(&p.pair.target, s.X_OV, s.S)
-    vec3.cross(&s.pair.target.w.x, X_NO, u)
-    quat.rotate_back(X_NO + 3, u, s.v)
-    quat.rotate_back(X_NO + 3, &s.pair.target.w.x, s.v + 3)
+    put_pose(X_NO, s.x)
+    put(rotate_back(X_NO.q, cross(w, X_NO.p)), s.v)
+    put(rotate_back(X_NO.q, w), s.v + 3)
     # momentum about the root's origin on its axes, then about the origin of N
     inertia_with_vehicle(self)
     for i in range(6):
-        u[i] = 0.0
+        h[i] = 0.0
         for j in range(nv):
-            u[i] += self.H[nv * i + j] * s.v[j]
-    quat.rotate(X_NO + 3, u, s.P)
-    quat.rotate(X_NO + 3, u + 3, s.L)
-    vec3.cross(X_NO, s.P, r)
-    vec3.add(s.L, r, s.L)
+            h[i] += self.H[nv * i + j] * s.v[j]
+    s.P = rotate(X_NO.q, vec(h))
+    s.L = add(rotate(X_NO.q, vec(h + 3)), cross(X_NO.p, s.P))
 
 
 cdef void start(Arm *self, const double *X_TA, const double *V_TA) noexcept nogil:
     """Payload from the relative pose and twist of the ports, without deflection; arm at its given angles, moving along."""
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
-    cdef double X[7]
-    cdef double X_NV[7]
-    cdef double R_NT[9]
-    cdef double R_NO[9]
+    cdef Pose X_NG, X_NO
     cdef double refreshed = s.refreshed
     memset(s, 0, sizeof(ArmState))
     s.refreshed = refreshed
     start_from_relative(&p.pair, &s.pair, X_TA, V_TA)
-    put_pose(body_pose(&s.pair.target), X_NV)
-    put_pose(body_pose(&s.pair.active), X)
-    pose.multiply(X, p.X_CG, X)
-    start_joints(p, s, X)
+    X_NG = compose(body_pose(&s.pair.active), p.X_CG)
+    start_joints(p, s, X_NG)
     # base of the arm
-    pose.multiply(X, p.X_EO, X)
-    quat.normalize(X + 3)
-    quat.to_matrix(X + 3, R_NO)
-    quat.to_matrix(&p.pair.target.X_port.q.x, R_NT)
-    rot3.transpose(R_NO, s.R_NO)
-    rot3.multiply(s.R_NO, R_NT, s.R_OT)
+    X_NO = compose(X_NG, p.X_EO)
+    X_NO.q = normalized(X_NO.q)
+    s.R_OT = mat_multiply(transposed(to_matrix(X_NO.q)), to_matrix(p.pair.target.X_port.q))
     if p.free:
-        start_root(self, X, X_NV)
+        start_root(self, X_NO, body_pose(&s.pair.target))
     else:
-        pose.copy(X, s.X_NO)
-    quat.to_matrix(s.X_NO + 3, s.R_NO)
+        s.X_NO = X_NO
+    s.R_NO = to_matrix(s.X_NO.q)
     memcpy(s.K, p.K0, sizeof(s.K))
     memcpy(s.D, p.D0, sizeof(s.D))
     memcpy(s.q_stiffness, p.q0, sizeof(s.q_stiffness))
@@ -215,21 +203,17 @@ cdef void run_period(Arm *self, const Sample *sample) noexcept nogil:
     """The inner steps of one period under the measured wrench."""
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
-    cdef double X[7]
-    cdef double f[3]
-    cdef double m[3]
+    cdef Pose X_NT
+    cdef Contact contact
     for _ in range(p.inner):
         # the reaction acts on the payload at the origin of T
-        vec3.copy(&s.pair.target.p.x, X)
-        quat.copy(&s.pair.target.q.x, X + 3)
-        pose.multiply(X, <const double *>&p.pair.target.X_port, X)
-        quat.rotate(X + 3, sample.F_T_corrected, f)
-        quat.rotate(X + 3, sample.F_T_corrected + 3, m)
-        vec3.scale(-1.0, f, f)
-        vec3.scale(-1.0, m, m)
+        X_NT = compose(body_pose(&s.pair.target), p.pair.target.X_port)
+        contact.p = X_NT.p
+        contact.f = mul(-1.0, rotate(X_NT.q, vec(sample.F_T_corrected)))
+        contact.m = mul(-1.0, rotate(X_NT.q, vec(sample.F_T_corrected + 3)))
         if s.count == 0:
             choose_rates(self, sample)
-        inner_step(self, sample, f, X, m)
+        inner_step(self, sample, &contact)
         if s.count == p.outer // 2 and s.mode != ARM_MODE_HAND:
             watch_singularity(self)
         elif s.count:
@@ -291,14 +275,20 @@ cdef void _copy(double *to, values) except *:
         to[i] = numbers[i]
 
 
+cdef object _vector(Vec3 a):
+    return np.array([a.x, a.y, a.z])
+
+
+cdef object _matrix(Mat3 A):
+    return np.array([[A.xx, A.xy, A.xz], [A.yx, A.yy, A.yz], [A.zx, A.zy, A.zz]])
+
+
 def _frame(position, angles_deg):
     """(R, p) of a frame from its position [m] and yaw, pitch, roll [deg]."""
     cdef double q[4]
-    cdef double R[9]
     yaw, pitch, roll = np.radians(angles_deg)
-    quat.from_yaw_pitch_roll(yaw, pitch, roll, q)
-    quat.to_matrix(q, R)
-    return np.array([R[i] for i in range(9)]).reshape(3, 3), np.asarray(position, dtype=float)
+    from_yaw_pitch_roll(yaw, pitch, roll, q)
+    return _matrix(to_matrix(quat(q))), np.asarray(position, dtype=float)
 
 
 cdef class ManipulatorPayload(StagePart):
@@ -349,13 +339,12 @@ cdef class ManipulatorPayload(StagePart):
         cdef ArmParams *p = &self.c.flat.params
         cdef double X[7]
         cdef double V[6]
-        cdef int i
         keys = checked(ManipulatorPayload.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Arm))
         if keys["base"] == "fixed" and np.any(start.orbital_rate_rad_s):
             raise ValueError(f"orbital_rate_rad_s: {list(start.orbital_rate_rad_s)} rad/s, limit 0 with base = 'fixed'")
-        for i in range(3):
-            (&p.pair.orbital_rate.x)[i] = start.orbital_rate_rad_s[i]
+        w = start.orbital_rate_rad_s
+        p.pair.orbital_rate = xyz(w[0], w[1], w[2])
         p.free = keys["base"] == "free"
         p.nr, p.nq = (6, 7) if keys["base"] == "free" else (0, 0)
         path, tables = Path(keys["model"]), model_tables(keys["model"], keys["model_data"])
@@ -388,14 +377,13 @@ cdef class ManipulatorPayload(StagePart):
         self.plug.state = &self.c.flat.state
         self.plug.state_size = sizeof(ArmState)
         self.plug.step = step
-        pose.identity(X)
+        put_pose(pose_of(xyz(0.0, 0.0, 0.0), xyzw(0.0, 0.0, 0.0, 1.0)), X)
         memset(V, 0, sizeof(V))
         start_at(&self.c, X, V)
 
     def _trees(self, bodies, arm, grapple, camera):
         """The arm with gear inertia, and with the payload's frames on the end effector."""
         cdef ArmParams *p = &self.c.flat.params
-        cdef double R[9]
         moving = [b for b in bodies if b.joint != "fixed"]
         for b in moving:
             if b.joint != "revolute":
@@ -405,12 +393,10 @@ cdef class ManipulatorPayload(StagePart):
         for b, drive in zip(moving, arm.drives, strict=True):
             b.rotor_inertia, b.gear_ratio = drive["gear_inertia_kg_m2"], drive["gear_ratio"]
         R_CG, p_CG = _frame(*grapple)
-        p_CA = np.array([p.pair.active.X_port.p.x, p.pair.active.X_port.p.y, p.pair.active.X_port.p.z])
-        quat.to_matrix(&p.pair.active.X_port.q.x, R)
-        R_CA = np.array([R[i] for i in range(9)]).reshape(3, 3)
-        _copy(p.X_CG, p_CG)
-        _copy(p.R_CG, R_CG)
-        quat.from_matrix(p.R_CG, p.X_CG + 3)
+        p_CA, R_CA = _vector(p.pair.active.X_port.p), _matrix(to_matrix(p.pair.active.X_port.q))
+        _copy(&p.X_CG.p.x, p_CG)
+        _copy(&p.R_CG.xx, R_CG)
+        p.X_CG.q = quat_of(p.R_CG)
         extra = []
         for name, (R_CF, p_CF) in (("payload camera", _frame(*camera)), ("payload interface", (R_CA, p_CA))):
             extra.append(Body(name, arm.end_effector, "fixed", R_PJ=R_CG.T @ R_CF, p_PJ_P=R_CG.T @ (p_CF - p_CG)))
@@ -484,17 +470,13 @@ cdef class ManipulatorPayload(StagePart):
         """Place of E, the arm at its start, stiffness and damping there."""
         cdef ArmParams *p = &self.c.flat.params
         cdef ArmCompliance compliance = ArmCompliance(self.general, arm.end_effector, arm.segments)
-        cdef double X[7]
         cdef double[::1] flat
         q = np.array([p.q0[j] for j in range(p.n)])
         whole = np.concatenate([[0, 0, 0, 0, 0, 0, 1.0][:p.nq], q])
         p.E, p.segments = compliance.arm.E, compliance.arm
         R_OE, p_OE = self.kinematics.pose(q, arm.end_effector)
         flat = np.ascontiguousarray(R_OE).ravel()
-        quat.from_matrix(&flat[0], X + 3)
-        for i in range(3):
-            X[i] = p_OE[i]
-        pose.inverse(X, p.X_EO)
+        p.X_EO = inverse(pose_of(xyz(p_OE[0], p_OE[1], p_OE[2]), quat_of(mat(&flat[0]))))
         # joint rates of a twist of E
         J = self.kinematics.jacobian(q, arm.end_effector)
         J = np.vstack([R_OE.T @ J[:3], R_OE.T @ J[3:]])
@@ -507,8 +489,7 @@ cdef class ManipulatorPayload(StagePart):
                              "singularity")
         _copy(p.rates_of_twist, np.linalg.pinv(scale[:, None] * J) * scale)
         # payload at E
-        R_CG = np.array([p.R_CG[i] for i in range(9)]).reshape(3, 3)
-        p_CG = np.array([p.X_CG[i] for i in range(3)])
+        R_CG, p_CG = _matrix(p.R_CG), _vector(p.X_CG.p)
         inertia = np.array([p.pair.active.inertia[i] for i in range(9)]).reshape(3, 3)
         M = payload_mass_matrix(p.pair.active.mass, inertia, -R_CG.T @ p_CG, R_CG.T)
         L = np.linalg.cholesky(M)

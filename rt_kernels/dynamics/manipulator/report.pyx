@@ -1,12 +1,15 @@
-"""What the manipulator's stage shows of its state: momentum, energy, auxiliary channels, and its verdict on itself."""
+"""Outputs of the manipulator's stage: momentum, energy, status and auxiliary channels of the present state."""
 
 from libc.math cimport fabs
 from libc.string cimport memcpy
 
-from rt_kernels.algebra cimport pose, quat, rot3, vec3
+from rt_kernels.algebra.values cimport (
+    Pose, Vec3, add, antisymmetric_part, compose, conjugate, cross, dot, mat_vec, mul, pose, pose_of, put, put_pose, quat_multiply, quat_of,
+    rotate_back, sub, to_matrix, vec, xyz,
+)
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport PATHS, Arm, ArmParams, ArmState
-from rt_kernels.dynamics.manipulator.compliance cimport arm_place
+from rt_kernels.dynamics.manipulator.compliance cimport ArmFrame, arm_place
 from rt_kernels.dynamics.manipulator.joint_drive cimport Drive
 from rt_kernels.dynamics.manipulator.record cimport ArmRecord
 from rt_kernels.codes cimport (
@@ -25,44 +28,26 @@ cdef inline double gear_energy(const Drive *d, double delta) noexcept nogil:
     return d.T_D * d.B_L / 3.0 + x * (d.T_D + 0.5 * d.k_g * x)
 
 
-cdef void show_deflection(const ArmParams *p, ArmState *s, const double *X_NE) noexcept nogil:
+cdef void show_deflection(const ArmParams *p, ArmState *s, Pose X_NE) noexcept nogil:
     """Of the grapple fixture, on the axes of the end effector at X_NE."""
-    cdef double R[9]
-    cdef double X[7]
-    cdef double q_EG[4]
-    cdef double r[3]
-    vec3.copy(&s.pair.active.p.x, X)
-    quat.copy(&s.pair.active.q.x, X + 3)
-    pose.multiply(X, p.X_CG, X)
-    vec3.sub(X, X_NE, r)
-    quat.rotate_back(X_NE + 3, r, s.deflection)
-    quat.conjugate(X_NE + 3, q_EG)
-    quat.multiply(q_EG, X + 3, q_EG)
-    quat.to_matrix(q_EG, R)
-    s.deflection[3] = 0.5 * (R[7] - R[5])
-    s.deflection[4] = 0.5 * (R[2] - R[6])
-    s.deflection[5] = 0.5 * (R[3] - R[1])
+    cdef Pose X_NG = compose(two_bodies.body_pose(&s.pair.active), p.X_CG)
+    put(rotate_back(X_NE.q, sub(X_NG.p, X_NE.p)), s.deflection)
+    put(antisymmetric_part(to_matrix(quat_multiply(conjugate(X_NE.q), X_NG.q))), s.deflection + 3)
 
 
 cdef void show_momentum(const ArmParams *p, const ArmState *s, const double *arm, double *momentum) noexcept nogil:
     """About the origin of N: payload (not once joined), arm, and the target vehicle when it moves. arm: [p; l] about the tree's origin."""
     cdef const two_bodies.Body *b = &s.pair.active
-    cdef double r[3]
-    cdef double t[3]
-    if p.free:
-        vec3.copy(s.P, momentum)
-        vec3.copy(s.L, momentum + 3)
-    else:
-        rot3.apply(s.R_NO, arm, momentum)
-        rot3.apply(s.R_NO, arm + 3, momentum + 3)
-        vec3.cross(s.X_NO, momentum, t)
-        vec3.add(momentum + 3, t, momentum + 3)
+    cdef Vec3 P = s.P, L = s.L, P_C
+    if not p.free:
+        P = mat_vec(s.R_NO, vec(arm))
+        L = add(mat_vec(s.R_NO, vec(arm + 3)), cross(s.X_NO.p, P))
     if not s.joined:
-        vec3.scale(p.pair.active.mass, &b.v.x, r)
-        vec3.cross(&b.p.x, r, t)
-        vec3.add(t, &b.L.x, t)
-        vec3.add(momentum, r, momentum)
-        vec3.add(momentum + 3, t, momentum + 3)
+        P_C = mul(p.pair.active.mass, b.v)
+        P = add(P, P_C)
+        L = add(L, add(cross(b.p, P_C), b.L))
+    put(P, momentum)
+    put(L, momentum + 3)
 
 
 cdef double show_energy(const ArmParams *p, const ArmState *s, double energy, double *relative) noexcept nogil:
@@ -71,14 +56,13 @@ cdef double show_energy(const ArmParams *p, const ArmState *s, double energy, do
     cdef const two_bodies.Body *b = &s.pair.active
     cdef const two_bodies.Body *v = &s.pair.target
     cdef double mass = p.pair.active.mass
-    cdef double r[3]
+    cdef Vec3 relative_v = sub(b.v, v.v)
     cdef int i, j
-    energy += 0.5 * (p.pair.active.mass * vec3.dot(&b.v.x, &b.v.x) + vec3.dot(&b.w.x, &b.L.x))
-    vec3.sub(&b.v.x, &v.v.x, r)
+    energy += 0.5 * (p.pair.active.mass * dot(b.v, b.v) + dot(b.w, b.L))
     if p.free:
-        energy += 0.5 * (p.pair.target.mass * vec3.dot(&v.v.x, &v.v.x) + vec3.dot(&v.w.x, &v.L.x))
+        energy += 0.5 * (p.pair.target.mass * dot(v.v, v.v) + dot(v.w, v.L))
         mass = mass * p.pair.target.mass / (mass + p.pair.target.mass)
-    relative[0] = 0.5 * (mass * vec3.dot(r, r) + vec3.dot(&b.w.x, &b.L.x) + vec3.dot(&v.w.x, &v.L.x))
+    relative[0] = 0.5 * (mass * dot(relative_v, relative_v) + dot(b.w, b.L) + dot(v.w, v.L))
     for i in range(p.n):
         energy += 0.5 * p.drive[i].J_g * s.drive[i].w * s.drive[i].w
         energy += 0.5 * p.drive[i].J_m * s.drive[i].w_m * s.drive[i].w_m + gear_energy(&p.drive[i], s.drive[i].delta)
@@ -90,7 +74,7 @@ cdef double show_energy(const ArmParams *p, const ArmState *s, double energy, do
 
 cdef void show_arm(const ArmParams *p, const ArmState *s, ArmRecord *record) noexcept nogil:
     """Joints, wrench about E, rate control."""
-    cdef double t[3]
+    cdef Vec3 f = vec(s.wrench)
     cdef int i
     for i in range(p.n):
         record.q[i] = s.x[p.nq + i]
@@ -99,9 +83,8 @@ cdef void show_arm(const ArmParams *p, const ArmState *s, ArmRecord *record) noe
         record.motor_torque[i] = s.drive[i].T_m
     for i in range(p.n, ARM_JOINTS_SHOWN):
         record.q[i] = record.rate[i] = record.rate_command[i] = record.motor_torque[i] = 0.0
-    memcpy(record.wrench_E, s.wrench, sizeof(s.wrench))
-    vec3.cross(s.deflection, s.wrench, t)
-    vec3.add(record.wrench_E + 3, t, record.wrench_E + 3)
+    put(f, record.wrench_E)
+    put(add(vec(s.wrench + 3), cross(vec(s.deflection), f)), record.wrench_E + 3)
     memcpy(record.deflection, s.deflection, sizeof(s.deflection))
     record.sigma = s.rates.sigma
     record.limiting_joint = s.rates.limiting
@@ -123,7 +106,7 @@ cdef unsigned int verdict(Arm *self, const Sample *sample, const ArmRecord *reco
             status |= DYNAMICS_STATUS_JOINT_NEAR_STOP
     if s.rates.sigma < p.rates.sigma_0:
         status |= DYNAMICS_STATUS_NEAR_SINGULAR
-    if not (vec3.dot(F, F) <= p.force_max * p.force_max and vec3.dot(F + 3, F + 3) <= p.moment_max * p.moment_max):
+    if not (dot(vec(F), vec(F)) <= p.force_max * p.force_max and dot(vec(F + 3), vec(F + 3)) <= p.moment_max * p.moment_max):
         status |= DYNAMICS_STATUS_OVERLOAD
     if s.mode == ARM_MODE_PATH and 0 <= s.target < PATHS and s.rates.waypoint >= p.n_path[s.target]:
         status |= DYNAMICS_STATUS_PATH_DONE
@@ -134,20 +117,19 @@ cdef void report(Arm *self, Sample *sample, ArmRecord *record) noexcept nogil:
     """Momentum, energy, status and the auxiliary channels of the present state."""
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
-    cdef double origin[3]
-    cdef double R_OE[9]
-    cdef double X_OE[7]
-    cdef double first[3]
+    cdef Vec3 origin = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 first
+    cdef ArmFrame E
+    cdef Pose X_NE
     cdef double arm[6]
     cdef double mass, energy
-    vec3.fill(0.0, 0.0, 0.0, origin)
-    self.model.operations.motion(self.model, s.x, s.v, origin, self.rows)
-    self.model.operations.totals(self.model, self.rows, arm, &mass, first, &energy)
-    arm_place(&p.E, self.rows, R_OE, X_OE)
-    quat.from_matrix(R_OE, X_OE + 3)
-    pose.multiply(s.X_NO, X_OE, record.X_NE)
-    pose.copy(&s.x[0] if p.free else &s.X_NO[0], record.X_NO)
-    show_deflection(p, s, record.X_NE)
+    self.model.operations.motion(self.model, s.x, s.v, &origin.x, self.rows)
+    self.model.operations.totals(self.model, self.rows, arm, &mass, &first.x, &energy)
+    E = arm_place(&p.E, self.rows)
+    X_NE = compose(s.X_NO, pose_of(E.p, quat_of(E.R)))
+    put_pose(X_NE, record.X_NE)
+    put_pose(pose(s.x) if p.free else s.X_NO, record.X_NO)
+    show_deflection(p, s, X_NE)
     show_momentum(p, s, arm, sample.momentum)
     record.energy = show_energy(p, s, energy, &sample.kinetic_energy)
     show_arm(p, s, record)

@@ -54,5 +54,5 @@ cdef class ResolvedRate:
     cdef RateControl c
     cdef RateState s
     cdef readonly Tree tree
-    cdef int put(self, ArmPlace *at, name) except -1
+    cdef int set_place(self, ArmPlace *at, name) except -1
     cdef int fill(self, ArmPlace *at, R, p) except -1

@@ -16,8 +16,7 @@ import numpy as np
 
 from libc.math cimport fabs, sqrt
 
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport Mat3, Vec3, add, cross, mat_vec, mul, norm, put, sub, vec, xyz
 from rt_kernels.dynamics.manipulator.compliance cimport ArmPlace, arm_place
 from rt_kernels.multibody.tree cimport Tree, TREE_REVOLUTE
 
@@ -94,37 +93,32 @@ cdef void damped_rates(const RateControl *c, RateState *s, double J[6][ARM_JOINT
             rates[k] += J[i][k] * y[i]
 
 
+cdef inline Vec3 limited(Vec3 a, double largest) noexcept nogil:
+    # in its direction, of at most this size
+    cdef double size = norm(a)
+    return mul(largest / size if size > largest else 1.0, a)
+
+
 cdef void hand_rates(const TreeModel *model, const RateControl *c, RateState *s, const double *command, const double *q,
                      double *rates) noexcept nogil:
     """Joint rates for the commanded [v; w] of the point, axes of the command."""
     cdef double rows[18 * ARM_SLOTS]
     cdef double Jacobian[6 * ARM_JOINTS]
     cdef double J[6][ARM_JOINTS]
-    cdef double origin[3]
-    cdef double R[9]
-    cdef double p_E[3]
-    cdef double p[3]
     cdef double x[6]
-    cdef double t[3]
-    cdef double size
+    cdef Vec3 origin = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 p_PE, w_E, v_E
+    cdef Mat3 R_NC
     cdef int i, k
-    vec3.fill(0.0, 0.0, 0.0, origin)
-    model.operations.motion(model, q, NULL, origin, rows)
-    model.operations.jacobian(model, rows, c.E.slot, c.E.p, Jacobian)
-    arm_place(&c.E, rows, R, p_E)
-    arm_place(&c.point, rows, R, p)
-    vec3.sub(p_E, p, p)
-    arm_place(&c.axes, rows, R, t)
+    model.operations.motion(model, q, NULL, &origin.x, rows)
+    model.operations.jacobian(model, rows, c.E.slot, &c.E.p.x, Jacobian)
     # command within its limits, on inertial axes, at E
-    size = vec3.norm(command)
-    vec3.scale(c.linear_max / size if size > c.linear_max else 1.0, command, x)
-    size = vec3.norm(command + 3)
-    vec3.scale(c.angular_max / size if size > c.angular_max else 1.0, command + 3, x + 3)
-    rot3.apply(R, x, x)
-    rot3.apply(R, x + 3, x + 3)
-    vec3.cross(x + 3, p, t)
-    vec3.add(x, t, x)
-    vec3.scale(1.0 / c.length, x, x)
+    p_PE = sub(arm_place(&c.E, rows).p, arm_place(&c.point, rows).p)
+    R_NC = arm_place(&c.axes, rows).R
+    w_E = mat_vec(R_NC, limited(vec(command + 3), c.angular_max))
+    v_E = add(mat_vec(R_NC, limited(vec(command), c.linear_max)), cross(w_E, p_PE))
+    put(mul(1.0 / c.length, v_E), x)
+    put(w_E, x + 3)
     for i in range(6):
         for k in range(c.n):
             J[i][k] = 0.0 if k == s.locked else Jacobian[i * c.n + k] * (1.0 / c.length if i < 3 else 1.0)
@@ -243,8 +237,8 @@ cdef class ResolvedRate:
             raise ValueError(f"low: {low.tolist()} rad is not below high {high.tolist()} rad in every joint")
         for k in range(self.c.n):
             self.c.rate_max[k], self.c.low[k], self.c.high[k], self.c.braking[k] = rate_max[k], low[k], high[k], braking[k]
-        self.put(&self.c.E, end_effector)
-        self.put(&self.c.point, end_effector if point is None else point)
+        self.set_place(&self.c.E, end_effector)
+        self.set_place(&self.c.point, end_effector if point is None else point)
         if self.c.E.slot < 0 or self.c.point.slot != self.c.E.slot:
             raise ValueError(f"point: frame '{point}' is not on the body of '{end_effector}', which must be moved by the arm")
         self.set_axes(end_effector if axes is None else axes)
@@ -252,7 +246,7 @@ cdef class ResolvedRate:
         self.s.factor = 1.0
         self.s.limiting = -1
 
-    cdef int put(self, ArmPlace *at, name) except -1:
+    cdef int set_place(self, ArmPlace *at, name) except -1:
         f = self.tree.frame(name)
         at.slot = -1
         R, p = f.R_BF, f.p_BF_B
@@ -266,15 +260,14 @@ cdef class ResolvedRate:
     cdef int fill(self, ArmPlace *at, R, p) except -1:
         cdef int i
         for i in range(9):
-            at.R[i] = R[i // 3, i % 3]
-        for i in range(3):
-            at.p[i] = p[i]
+            (&at.R.xx)[i] = R[i // 3, i % 3]
+        at.p = xyz(p[0], p[1], p[2])
         return 0
 
     def set_axes(self, axes):
         """Axes of the command: a frame's name, or R_NT (3, 3) of a target fixed in the inertial frame."""
         if isinstance(axes, str):
-            self.put(&self.c.axes, axes)
+            self.set_place(&self.c.axes, axes)
             return
         R = np.asarray(axes, dtype=float)
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or not np.linalg.det(R) > 0.0:
@@ -283,7 +276,7 @@ cdef class ResolvedRate:
         self.fill(&self.c.axes, R, np.zeros(3))
 
     def set_path(self, path):
-        """Waypoints (n, joints) rad within the stops; the sequence starts anew."""
+        """Waypoints (n, joints) rad within the stops; the sequence starts again."""
         cdef int i, k
         path = np.array(path, dtype=float)
         if path.ndim != 2 or path.shape[1] != self.c.n or not 0 < len(path) <= ARM_WAYPOINTS or not np.all(np.isfinite(path)):
