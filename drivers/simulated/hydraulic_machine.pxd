@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+from rt_kernels.algebra.values cimport Vec3
 from rt_kernels.stewart.legs cimport Legs
 from rt_kernels.stewart.platform cimport PlatformParams
 
@@ -28,7 +29,7 @@ cdef struct HydraulicParams:
     double dt
     # platform with what it carries: inertia about P in P axes (see rt_kernels.algebra.spatial), gravity in W
     double inertia_P[10]
-    double gravity_W[3]
+    Vec3 gravity_W
     # legs as bodies
     double cylinder_moment      # mass times distance of its centre from the base joint, kg.m
     double swing_inertia        # of cylinder and rod, less what the rod's mass does by its distance, kg.m2

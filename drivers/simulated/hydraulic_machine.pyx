@@ -72,7 +72,9 @@ import math
 import numpy as np
 
 from drivers.simulated.injections cimport *
-from rt_kernels.algebra cimport quat, rot3, spatial, vec3
+from rt_kernels.algebra cimport spatial
+from rt_kernels.algebra.values cimport (Mat3, Vec3, add, cross, mat_vec, mul, normalized, pose_of, put, put_pose, put_quat, quat, rotate,
+                                        sub, to_matrix, turned, vec, xyz)
 from rt_kernels.stewart.legs cimport all_legs, apply_jacobian, sum_of_products
 from rt_kernels.stewart.platform cimport Platform
 
@@ -101,7 +103,7 @@ cdef inline void bodies_of_legs(const HydraulicParams *p, const HydraulicState *
     """Inertia, gravity and centripetal force of the legs at their platform joints, added to what `axial` and `weight` hold."""
     cdef const Legs *legs = &s.legs
     cdef double vx = s.V_WP[0], vy = s.V_WP[1], vz = s.V_WP[2], wx = s.V_WP[3], wy = s.V_WP[4], wz = s.V_WP[5]
-    cdef double gx = p.gravity_W[0], gy = p.gravity_W[1], gz = p.gravity_W[2]
+    cdef double gx = p.gravity_W.x, gy = p.gravity_W.y, gz = p.gravity_W.z
     cdef double ww = wx * wx + wy * wy + wz * wz
     cdef double inverse, c, A, hang, dx, dy, dz, wr, cx, cy, cz, turn
     cdef int i
@@ -140,33 +142,24 @@ cdef inline double sum_of_six(const double *a) noexcept nogil:
     return (a[0] + a[2] + a[4]) + (a[1] + a[3] + a[5])
 
 
+cdef inline Vec3 symmetric_times(const double *I, Vec3 w) noexcept nogil:
+    # I w, I: xx, xy, xz, yy, yz, zz
+    return xyz(I[0] * w.x + I[1] * w.y + I[2] * w.z, I[1] * w.x + I[3] * w.y + I[4] * w.z, I[2] * w.x + I[4] * w.y + I[5] * w.z)
+
+
 cdef inline void motion_equations(const HydraulicParams *p, const HydraulicState *s, const Joints *j, double *M, double *b) noexcept nogil:
     """(8): mass matrix M (21 numbers, see rt_kernels.algebra.spatial) and right side b."""
     cdef const Legs *legs = &s.legs
-    cdef const double *w = s.V_WP + 3
-    cdef double R[9]
-    cdef double h[3]
-    cdef double I[6]
-    cdef double a[3]
-    cdef double c[3]
-    cdef double m, fx, fy, fz
-    cdef int i
     # platform about P, W axes
-    quat.to_matrix(s.X_WP + 3, R)
-    rot3.apply(R, p.inertia_P + 1, h)
-    spatial.rotate_symmetric(R, p.inertia_P + 4, I)
-    # gravity less w x (w x h); h x gravity less w x (I w)
-    vec3.cross(w, h, a)
-    vec3.cross(w, a, a)
-    for i in range(3):
-        b[i] = s.wrench[i] + p.inertia_P[0] * p.gravity_W[i] - a[i]
-    vec3.cross(h, p.gravity_W, a)
-    c[0] = I[0] * w[0] + I[1] * w[1] + I[2] * w[2]
-    c[1] = I[1] * w[0] + I[3] * w[1] + I[4] * w[2]
-    c[2] = I[2] * w[0] + I[4] * w[1] + I[5] * w[2]
-    vec3.cross(w, c, c)
-    for i in range(3):
-        b[3 + i] = s.wrench[3 + i] + a[i] - c[i]
+    cdef Mat3 R = to_matrix(quat(s.X_WP + 3))
+    cdef Vec3 h = mat_vec(R, vec(p.inertia_P + 1))
+    cdef Vec3 w = vec(s.V_WP + 3)
+    cdef double I[6]
+    cdef double m, fx, fy, fz
+    spatial.rotate_symmetric(<const double *> &R, p.inertia_P + 4, I)
+    # f + m g - w x (w x h); moment + h x g - w x (I w)
+    put(sub(add(vec(s.wrench), mul(p.inertia_P[0], p.gravity_W)), cross(w, cross(w, h))), b)
+    put(sub(add(vec(s.wrench + 3), cross(h, p.gravity_W)), cross(w, symmetric_times(I, w))), b + 3)
     # legs
     fx = sum_of_six(j.fx)
     fy = sum_of_six(j.fy)
@@ -179,9 +172,9 @@ cdef inline void motion_equations(const HydraulicParams *p, const HydraulicState
     b[5] += sum_of_products(j.axial, legs.tz) + sum_of_products(legs.rx, j.fy) - sum_of_products(legs.ry, j.fx)
     # platform and the point masses A_i at the joints
     m = p.inertia_P[0] + sum_of_six(j.mass)
-    h[0] += sum_of_products(j.mass, legs.rx)
-    h[1] += sum_of_products(j.mass, legs.ry)
-    h[2] += sum_of_products(j.mass, legs.rz)
+    h.x += sum_of_products(j.mass, legs.rx)
+    h.y += sum_of_products(j.mass, legs.ry)
+    h.z += sum_of_products(j.mass, legs.rz)
     fx = sum_of_weighted(j.mass, legs.rx, legs.rx)
     fy = sum_of_weighted(j.mass, legs.ry, legs.ry)
     fz = sum_of_weighted(j.mass, legs.rz, legs.rz)
@@ -190,16 +183,16 @@ cdef inline void motion_equations(const HydraulicParams *p, const HydraulicState
     M[1] = sum_of_weighted(j.weight, legs.ux, legs.uy)
     M[2] = sum_of_weighted(j.weight, legs.ux, legs.uz)
     M[3] = sum_of_weighted(j.weight, legs.ux, legs.tx)
-    M[4] = h[2] + sum_of_weighted(j.weight, legs.ux, legs.ty)
-    M[5] = -h[1] + sum_of_weighted(j.weight, legs.ux, legs.tz)
+    M[4] = h.z + sum_of_weighted(j.weight, legs.ux, legs.ty)
+    M[5] = -h.y + sum_of_weighted(j.weight, legs.ux, legs.tz)
     M[6] = m + sum_of_weighted(j.weight, legs.uy, legs.uy)
     M[7] = sum_of_weighted(j.weight, legs.uy, legs.uz)
-    M[8] = -h[2] + sum_of_weighted(j.weight, legs.uy, legs.tx)
+    M[8] = -h.z + sum_of_weighted(j.weight, legs.uy, legs.tx)
     M[9] = sum_of_weighted(j.weight, legs.uy, legs.ty)
-    M[10] = h[0] + sum_of_weighted(j.weight, legs.uy, legs.tz)
+    M[10] = h.x + sum_of_weighted(j.weight, legs.uy, legs.tz)
     M[11] = m + sum_of_weighted(j.weight, legs.uz, legs.uz)
-    M[12] = h[1] + sum_of_weighted(j.weight, legs.uz, legs.tx)
-    M[13] = -h[0] + sum_of_weighted(j.weight, legs.uz, legs.ty)
+    M[12] = h.y + sum_of_weighted(j.weight, legs.uz, legs.tx)
+    M[13] = -h.x + sum_of_weighted(j.weight, legs.uz, legs.ty)
     M[14] = sum_of_weighted(j.weight, legs.uz, legs.tz)
     M[15] = I[0] + fy + fz + sum_of_weighted(j.weight, legs.tx, legs.tx)
     M[16] = I[1] - sum_of_weighted(j.mass, legs.rx, legs.ry) + sum_of_weighted(j.weight, legs.tx, legs.ty)
@@ -539,9 +532,7 @@ cdef void hydraulic_advance(Hydraulic *machine) noexcept nogil:
     # platform
     for i in range(6):
         s.V_WP[i] += p.dt * s.A_WP[i]
-    for i in range(3):
-        s.X_WP[i] += p.dt * s.V_WP[i]
-    quat.turn(s.V_WP + 3, p.dt, s.X_WP + 3)
+    put_pose(pose_of(add(vec(s.X_WP), mul(p.dt, vec(s.V_WP))), turned(quat(s.X_WP + 3), vec(s.V_WP + 3), p.dt)), s.X_WP)
     apply_jacobian(&s.legs, s.V_WP, rate)
     if p.electric:
         motors(p, s, rate)
@@ -684,7 +675,7 @@ cdef class HydraulicMachine:
                  step_s=5e-5, **given):
         cdef HydraulicParams *p = &self.machine.params
         cdef double more[10]
-        cdef double com[3]
+        cdef Vec3 com, carried_com
         cdef double J[6]
         cdef int i
         keys = self.keys = checked(HYDRAULIC_PARAMETERS, given)
@@ -695,17 +686,15 @@ cdef class HydraulicMachine:
         inertia = np.array(keys["platform_inertia_kg_m2"])
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-9) or np.linalg.eigvalsh(inertia)[0] <= 0.0:
             raise ValueError(f"platform_inertia_kg_m2: must be symmetric and positive definite, got {inertia.tolist()}")
-        for i in range(3):
-            p.gravity_W[i] = gravity_m_s2[i]
-            com[i] = keys["platform_com_m"][i]
+        p.gravity_W = xyz(gravity_m_s2[0], gravity_m_s2[1], gravity_m_s2[2])
+        com.x, com.y, com.z = keys["platform_com_m"]
+        carried_com.x, carried_com.y, carried_com.z = carried_com_m
         for i, (row, column) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
             J[i] = inertia[row, column]
-        spatial.inertia_from_centre(keys["platform_mass_kg"], com, J, p.inertia_P)
+        spatial.inertia_from_centre(keys["platform_mass_kg"], &com.x, J, p.inertia_P)
         if carried_mass_kg > 0.0:
-            for i in range(3):
-                com[i] = carried_com_m[i]
             memset(J, 0, sizeof(J))
-            spatial.inertia_from_centre(carried_mass_kg, com, J, more)
+            spatial.inertia_from_centre(carried_mass_kg, &carried_com.x, J, more)
             spatial.inertia_add(p.inertia_P, more, p.inertia_P)
         p.cylinder_moment = keys["cylinder_mass_kg"] * keys["cylinder_com_m"]
         p.swing_inertia = keys["cylinder_inertia_kg_m2"] + keys["rod_inertia_kg_m2"]
@@ -770,7 +759,7 @@ cdef class HydraulicMachine:
         if X_WP is not None:
             for i in range(7):
                 s.X_WP[i] = X_WP[i]
-            quat.normalize(s.X_WP + 3)
+            put_quat(normalized(quat(s.X_WP + 3)), s.X_WP + 3)
         memset(s.V_WP, 0, sizeof(s.V_WP))
         memset(s.A_WP, 0, sizeof(s.A_WP))
         memset(s.spool, 0, sizeof(s.spool))
@@ -933,7 +922,7 @@ cdef class HydraulicMachine:
         n, v, w = self.jacobian()[:, :3], _array(s.V_WP, 6)[:3], _array(s.V_WP, 6)[3:]
         r = np.column_stack([_array(s.legs.rx, 6), _array(s.legs.ry, 6), _array(s.legs.rz, 6)])
         length, A = _array(s.legs.length, 6)[:, None], np.asarray(A_WP, float)
-        g = np.array([p.gravity_W[0], p.gravity_W[1], p.gravity_W[2]])
+        g = np.array([p.gravity_W.x, p.gravity_W.y, p.gravity_W.z])
         # velocity and acceleration of the platform joints, then of length and direction
         joint_v = v + np.cross(w, r)
         joint_a = A[:3] + np.cross(A[3:], r) + np.cross(w, np.cross(w, r))
@@ -967,11 +956,10 @@ cdef class HydraulicMachine:
         cdef HydraulicState *s = &self.machine.state
         V, X, n = _array(s.V_WP, 6), _array(s.X_WP, 7), self.jacobian()[:, :3]
         y = _array(s.legs.length, 6) - p.platform.length_min[0]
-        g = np.array([p.gravity_W[0], p.gravity_W[1], p.gravity_W[2]])
+        g = np.array([p.gravity_W.x, p.gravity_W.y, p.gravity_W.z])
         pa, pb = _array(s.pressure_a, 6), _array(s.pressure_b, 6)
-        cdef double h[3]
-        quat.rotate(s.X_WP + 3, p.inertia_P + 1, h)
-        height = g @ (p.inertia_P[0] * X[:3] + np.array([h[0], h[1], h[2]]))
+        cdef Vec3 h = rotate(quat(s.X_WP + 3), vec(p.inertia_P + 1))
+        height = g @ (p.inertia_P[0] * X[:3] + np.array([h.x, h.y, h.z]))
         height += float(np.sum((p.cylinder_moment + p.rod_mass * (y + p.platform.length_min[0] - p.rod_com)) * (n @ g)))
         total = 0.5 * V @ self.mass_matrix() @ V - height
         if p.electric:

@@ -8,7 +8,8 @@ The mechanism's own channels (damper strokes, contact flags, ...) are this port'
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra.values cimport (Pose, Quat, Vec3, Wrench, cross, pose, put, put_pose, put_wrench, quat, quat_multiply,
+                                        rotate_back, vec, wrench, wrench_of, wrench_sum, wrench_to_parent)
 from rt_kernels.codes cimport ANALOGUE_CHAIN_HEALTHY, MECHANISM_STATUS_OUT_OF_RANGE, SAFETY_STATE_NOT_ARMED, SENSOR_STATUS_OUT_OF_RANGE
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput, MechanismPart, PortPart
 from rt_kernels.sample cimport Sample
@@ -23,9 +24,9 @@ cdef struct Params:
     Mechanism mechanism
     double dt
     int substeps
-    double X_S_port[7]
-    double weight_S[6]          # wrench of the carried unit's weight on the load cell
-    double X_CA[7]
+    Pose X_S_port
+    Wrench weight_S             # wrench of the carried unit's weight on the load cell
+    Pose X_CA
     double neutral_leg[6]
     int target_on_cell
 
@@ -39,14 +40,8 @@ cdef struct Self:
     State state
 
 
-cdef void wrench_on_cell(const Params *p, const MechanismOutput *out, double *F_S) noexcept nogil:
-    cdef int i
-    if p.target_on_cell:
-        pose.wrench_to_parent(p.X_S_port, out.F_T, F_S)
-    else:
-        pose.wrench_to_parent(p.X_S_port, out.F_A, F_S)
-    for i in range(6):
-        F_S[i] += p.weight_S[i]
+cdef inline Wrench wrench_on_cell(const Params *p, const MechanismOutput *out) noexcept nogil:
+    return wrench_sum(wrench_to_parent(p.X_S_port, wrench(out.F_T) if p.target_on_cell else wrench(out.F_A)), p.weight_S)
 
 
 cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -54,7 +49,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef State *s = &(<Self *>self).state
     cdef MechanismInput inp
     cdef MechanismOutput out
-    cdef double q_NA[4]
+    cdef Quat q_NA
     cdef uint32_t status = 0
     cdef int i
     # legs are where they were told to be, in the neutral pose before anybody told them
@@ -64,10 +59,10 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         s.leg_last[i] = sample.measured_leg[i]
         sample.drive_status[i] = 0
     # the mechanism between the ports of the model
-    pose.copy(sample.X_TA, inp.X_TA)
+    put_pose(pose(sample.X_TA), inp.X_TA)
     memcpy(inp.V_TA, sample.V_TA, sizeof(inp.V_TA))
-    quat.multiply(sample.X_NC + 3, p.X_CA + 3, q_NA)
-    quat.rotate_back(q_NA, sample.V_NC + 3, inp.w_A)
+    q_NA = quat_multiply(quat(sample.X_NC + 3), p.X_CA.q)
+    put(rotate_back(q_NA, vec(sample.V_NC + 3)), inp.w_A)
     inp.commands = sample.mechanism_command
     inp.dt = p.dt / p.substeps
     memset(&out, 0, sizeof(out))
@@ -75,7 +70,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         for _ in range(p.substeps * sample.periods):
             p.mechanism.advance(p.mechanism.self, &inp, &out, aux)
             status |= out.status
-    wrench_on_cell(p, &out, sample.wrench_raw)
+    put_wrench(wrench_on_cell(p, &out), sample.wrench_raw)
     s.started = 1
     s.sequence += 1
     sample.wrench_sequence = s.sequence
@@ -112,21 +107,17 @@ cdef class IdealStandPort(PortPart):
         p.substeps = keys["substeps"]
         p.target_on_cell = mounting.unit_on_load_cell == "target"
         for i in range(7):
-            p.X_S_port[i] = mounting.X_S_port[i]
-            p.X_CA[i] = vehicles.active.X_port[i]
+            (<double *> &p.X_S_port)[i] = mounting.X_S_port[i]
+            (<double *> &p.X_CA)[i] = vehicles.active.X_port[i]
         if mounting.load_cell_on != "floor":
             raise ValueError("an ideal stand needs its load cell on the floor (mounting.load_cell_on)")
-        cdef double X_S[7]
-        cdef double f[3]
-        cdef double com[3]
-        for i in range(7):
-            X_S[i] = mounting.X_S[i]
-        for i in range(3):
-            f[i] = mounting.carried_mass_kg * mounting.gravity_m_s2[i]
-            com[i] = mounting.carried_com_m[i]
-        quat.rotate_back(X_S + 3, f, f)
-        vec3.copy(f, p.weight_S)
-        vec3.cross(com, f, p.weight_S + 3)
+        cdef Vec3 f, com
+        cdef Quat q_WS
+        q_WS.x, q_WS.y, q_WS.z, q_WS.w = mounting.X_S[3:]
+        com.x, com.y, com.z = mounting.carried_com_m
+        f.x, f.y, f.z = (mounting.carried_mass_kg * g for g in mounting.gravity_m_s2)
+        f = rotate_back(q_WS, f)
+        p.weight_S = wrench_of(f, cross(com, f))
         cdef Platform legs = platform
         leg_lengths(&legs.params, legs.params.neutral, p.neutral_leg)
         self.plug.self = &self.c

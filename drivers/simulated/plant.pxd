@@ -8,6 +8,7 @@ from drivers.simulated.injections cimport (INJECTION_CHAIN_DISCREPANT, INJECTION
 from drivers.simulated.structure cimport StructureParams, StructureState
 from rt_kernels.codes cimport (ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_EMERGENCY_STOP_B, ANALOGUE_CHAIN_GUARD_A,
                                ANALOGUE_CHAIN_GUARD_B, ANALOGUE_CHAIN_UNIT_ON)
+from rt_kernels.algebra.values cimport Pose, Vec3
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput
 from rt_kernels.stewart.mounting cimport Mounting
 from rt_kernels.stewart.platform cimport PlatformParams
@@ -43,11 +44,11 @@ cdef struct PlantParams:
     Mechanism mechanism
     double *mechanism_aux       # room for its auxiliary channels, which the stand does not show
     double dt
-    double X_S[7]               # load cell in W or on the platform
-    double X_S_port[7]          # port of the carried unit in S
+    Pose X_S                    # load cell in W or on the platform
+    Pose X_S_port               # port of the carried unit in S
     double carried_mass
-    double com_S[3]
-    double gravity_W[3]
+    Vec3 com_S
+    Vec3 gravity_W
     double acceleration_noise[6]    # m/s2, rad/s2
     double acceleration_bias[6]
     double counts[36]           # wrench to counts (inverse calibration)

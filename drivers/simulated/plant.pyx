@@ -29,12 +29,13 @@ import numpy as np
 from drivers.simulated.hydraulic_machine cimport (HydraulicMachine, MACHINE_SINGULAR, hydraulic_advance, hydraulic_blocked,
                                                   hydraulic_inject, hydraulic_supply_low)
 from drivers.simulated.injections cimport *
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra.values cimport (Pose, Vec3, Wrench, apply, cross, mul, pose, pose_of, put_pose, put_twist, put_wrench,
+                                        quat_multiply, rotate, rotate_back, wrench, wrench_of, wrench_sum, wrench_to_parent)
 from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_HYDRAULICS_BLOCKED, ANALOGUE_CHAIN_TRIPPED,
                                DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_VALVE_SATURATED,
                                MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
-from drivers.simulated.structure cimport (BASE, CELL, fill_structure, structure_acceleration, structure_advance, structure_cell,
+from drivers.simulated.structure cimport (BASE, CELL, Motion, fill_structure, structure_acceleration, structure_advance, structure_cell,
                                           structure_forces, structure_relative, structure_rest, structure_state)
 from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_twist
 from rt_kernels.stewart.platform cimport (Platform, forward, forward_chord, inverse_jacobian, leg_lengths)
@@ -170,67 +171,51 @@ cdef void advance_machine(Plant *plant) noexcept nogil:
     hydraulic_advance(plant.machine)
     memcpy(s.leg, plant.machine.state.legs.length, sizeof(s.leg))
     memcpy(s.leg_rate, plant.machine.state.leg_rate, sizeof(s.leg_rate))
-    pose.copy(plant.machine.state.X_WP, s.X_WP)
+    memcpy(s.X_WP, plant.machine.state.X_WP, sizeof(s.X_WP))
     memcpy(s.V_WP, plant.machine.state.V_WP, sizeof(s.V_WP))
     memcpy(s.A_WP, plant.machine.state.A_WP, sizeof(s.A_WP))
     if plant.machine.state.status & MACHINE_SINGULAR:
         s.status |= PLANT_SINGULAR
 
 
+cdef inline Pose from_P(Pose X_WP, Pose X_P) noexcept nogil:
+    # a place on the platform from P, in W axes
+    return pose_of(rotate(X_WP.q, X_P.p), quat_multiply(X_WP.q, X_P.q))
+
+
 cdef void load_machine(Plant *plant, const MechanismOutput *m) noexcept nogil:
-    """What the platform feels in the next step: the contact on the unit that rides on it, and what else pulls at a load cell there."""
+    """What the platform feels in the next step, at P in W axes: the contact on the unit that rides on it, and what else pulls at a load
+    cell there."""
     cdef const PlantParams *p = &plant.params
     cdef PlantState *s = &plant.state
-    cdef double X[7]
-    cdef double more[6]
-    cdef double *W = plant.machine.state.wrench
-    cdef int i
+    cdef Pose X_WP = pose(s.X_WP)
+    cdef Wrench W
     if p.structure.elastic:
-        memcpy(W, s.structure.on_platform, sizeof(s.structure.on_platform))
-        return
-    # at P, in W axes: the place of the port (of the cell) from P, its axes in W
-    quat.rotate(s.X_WP + 3, p.mounting.X_PM, X)
-    quat.multiply(s.X_WP + 3, p.mounting.X_PM + 3, X + 3)
-    if p.mounting.target_fixed:
-        pose.wrench_to_parent(X, m.F_A, W)
+        W = s.structure.on_platform
     else:
-        pose.wrench_to_parent(X, m.F_T, W)
-    if p.on_platform:
-        quat.rotate(s.X_WP + 3, p.X_S, X)
-        quat.multiply(s.X_WP + 3, p.X_S + 3, X + 3)
-        pose.wrench_to_parent(X, s.external, more)
-        for i in range(6):
-            W[i] += more[i]
+        W = wrench_to_parent(from_P(X_WP, pose(p.mounting.X_PM)), wrench(m.F_A) if p.mounting.target_fixed else wrench(m.F_T))
+        if p.on_platform:
+            W = wrench_sum(W, wrench_to_parent(from_P(X_WP, p.X_S), wrench(s.external)))
+    put_wrench(W, plant.machine.state.wrench)
 
 
 # ------------------------------------------------------------------------------------------------- mechanism, load cell
 
 cdef void load_on_cell(const PlantParams *p, PlantState *s, const MechanismOutput *m, double *F_S) noexcept nogil:
     """Contact, weight and, where it moves, inertia of what the cell carries, at and in S."""
-    cdef double f[3]
-    cdef double t[3]
-    cdef double applied[6]
-    cdef int i
-    if p.target_on_cell:
-        pose.wrench_to_parent(p.X_S_port, m.F_T, F_S)
-    else:
-        pose.wrench_to_parent(p.X_S_port, m.F_A, F_S)
+    cdef Wrench external = wrench(s.external)
+    cdef Wrench F = wrench_to_parent(p.X_S_port, wrench(m.F_T) if p.target_on_cell else wrench(m.F_A))
+    cdef Vec3 f
     if p.structure.elastic or p.on_platform:
         # the springs find their new forces
-        for i in range(6):
-            applied[i] = F_S[i] + s.external[i]
         if p.structure.elastic:
             structure_forces(&p.structure, &s.structure, s.X_WP, s.V_WP, m, s.external)
-        structure_cell(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, applied, F_S)
+        put_wrench(structure_cell(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, wrench_sum(F, external)), F_S)
         return
     if p.carried_mass > 0.0:
-        vec3.scale(p.carried_mass, p.gravity_W, f)
-        quat.rotate_back(p.X_S + 3, f, f)
-        vec3.cross(p.com_S, f, t)
-        vec3.add(F_S, f, F_S)
-        vec3.add(F_S + 3, t, F_S + 3)
-    for i in range(6):
-        F_S[i] += s.external[i]
+        f = rotate_back(p.X_S.q, mul(p.carried_mass, p.gravity_W))
+        F = wrench_sum(F, wrench_of(f, cross(p.com_S, f)))
+    put_wrench(wrench_sum(F, external), F_S)
 
 
 cdef void watch_chain(const PlantParams *p, PlantState *s, const double *F_S) noexcept nogil:
@@ -246,6 +231,7 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
     cdef PlantState *s = &plant.state
     cdef MechanismInput inp
     cdef MechanismOutput out
+    cdef Motion relative
     cdef double *F_S
     memset(inp.w_A, 0, sizeof(inp.w_A))
     inp.dt = p.dt
@@ -260,11 +246,13 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
             advance_machine(plant)
         if p.structure.elastic:
             structure_advance(&p.structure, &s.structure)
-            structure_relative(&p.structure, &s.structure, s.X_WP, s.V_WP, s.X_TA, s.V_TA)
+            relative = structure_relative(&p.structure, &s.structure, s.X_WP, s.V_WP)
+            put_pose(relative.X, s.X_TA)
+            put_twist(relative.V, s.V_TA)
         else:
             relative_pose(&p.mounting, s.X_WP, s.X_TA)
             relative_twist(&p.mounting, s.X_WP, s.V_WP, s.X_TA, s.V_TA)
-        pose.copy(s.X_TA, inp.X_TA)
+        put_pose(pose(s.X_TA), inp.X_TA)
         memcpy(inp.V_TA, s.V_TA, sizeof(inp.V_TA))
         p.mechanism.advance(p.mechanism.self, &inp, &out, p.mechanism_aux)
         # kept from every step, not from the last one before the server looks
@@ -571,7 +559,7 @@ cdef class PlantPart:
         cdef int i
         cdef MechanismOutput nothing
         cdef double inf = float("inf")
-        cdef double com_P[3]
+        cdef Vec3 com_P
         if machine not in MACHINES:
             raise ValueError(f"machine: must be one of {', '.join(MACHINES)}, got {machine!r}")
         keys = checked(MACHINES[machine], given)
@@ -623,31 +611,28 @@ cdef class PlantPart:
             p.acceleration_bias[i] = keys["accelerometer_bias"][i]
         if p.drive[0].delay_steps * self.step_s > 0.1:
             raise ValueError(f"virtual.drive_delay_s: {keys['drive_delay_s']} s is above 0.1 s")
-        for i in range(7):
-            p.X_S[i], p.X_S_port[i] = mounting.X_S[i], mounting.X_S_port[i]
-        p.carried_mass = mounting.carried_mass_kg
-        for i in range(3):
-            p.com_S[i] = mounting.carried_com_m[i]
-            p.gravity_W[i] = mounting.gravity_m_s2[i]
+        fill_structure(&p.structure, keys, mounting, p.platform.neutral, self.step_s)
+        cdef double[::1] X_S = np.array(mounting.X_S, float)
+        p.X_S, p.X_S_port = pose(&X_S[0]), p.structure.X_S_port
+        p.carried_mass, p.com_S, p.gravity_W = p.structure.carried_mass, p.structure.com_S, p.structure.gravity_W
         p.on_platform = mounting.load_cell_on == "platform"
         p.target_on_cell = mounting.unit_on_load_cell == "target"
         # stands in the neutral pose
-        pose.copy(p.platform.neutral, s.X_WP)
-        fill_structure(&p.structure, keys, mounting, s.X_WP, self.step_s)
+        memcpy(s.X_WP, p.platform.neutral, sizeof(s.X_WP))
         structure_rest(&p.structure, &s.structure, s.X_WP)
         if machine != "linear":
             # what hangs on a load cell on the platform rides there, unless on springs of its own; on a floor it does not
             rides = p.on_platform and not (p.structure.body[BASE].present or p.structure.body[CELL].present)
-            pose.apply(p.X_S, p.com_S, com_P)
+            com_P = apply(p.X_S, p.com_S)
             self.machine = HydraulicMachine(
                 platform=platform, gravity_m_s2=mounting.gravity_m_s2, step_s=self.step_s,
-                carried_mass_kg=p.carried_mass if rides else 0.0, carried_com_m=[com_P[0], com_P[1], com_P[2]],
+                carried_mass_kg=p.carried_mass if rides else 0.0, carried_com_m=[com_P.x, com_P.y, com_P.z],
                 **{q.key: keys[q.key] for q in HYDRAULIC_PARAMETERS})
             self.plant.machine = &self.machine.machine
             p.pressure_noise, p.valve_noise = keys["pressure_noise_pa"], keys["valve_noise"]
             if p.structure.elastic:
                 # its legs carry what hangs on it from the start
-                self.machine.set_wrench([s.structure.on_platform[i] for i in range(6)])
+                self.machine.set_wrench([(<double *> &s.structure.on_platform)[i] for i in range(6)])
                 self.machine.rest()
         leg_lengths(&p.platform, s.X_WP, s.leg)
         for i in range(6):

@@ -1,5 +1,6 @@
 """Bodies of a stand that hang on springs: structs and the step. Equations and units: structure.pyx."""
 
+from rt_kernels.algebra.values cimport Mat3, Pose, Twist, Vec3, Wrench
 from rt_kernels.plugs cimport MechanismOutput
 
 cdef enum:
@@ -9,33 +10,38 @@ cdef enum:
     BODIES = 3
     RIGID = -1                  # no body of its own: moves with the platform, or stands on the floor
 
+# Pose in W, and twist: velocity of the origin and angular rate, W axes; of the docking ports relative to each other: in T
+cdef struct Motion:
+    Pose X
+    Twist V
+
 # A rigid body B (axes of its port or of S, origin in its centre of mass) on a spring-damper to the frame E of its parent, in which it
 # stands at rest under all weights in the neutral pose
 cdef struct ElasticBody:
     double mass
-    double gravity_W[3]
-    double J[9]                 # about the centre of mass, body axes
-    double J_inverse[9]
+    Vec3 gravity_W
+    Mat3 J                      # about the centre of mass, body axes
+    Mat3 J_inverse
     double stiffness[36]        # E axes, at the origin of B
     double damping[36]
-    double preload[6]           # what the spring carries at rest, E axes
-    double X_E[7]               # rest pose: in the parent body, on the platform, or in W
+    Wrench preload              # what the spring carries at rest, E axes
+    Pose X_E                    # rest pose: in the parent body, on the platform, or in W
     int present
     int unused
 
 cdef struct BodyState:
-    double X_WB[7]
-    double v[3]                 # of the centre of mass, W axes
-    double L[3]                 # angular momentum about it, W axes
-    double w[3]
-    double spring[6]            # wrench of the spring on the body at the origin of B, W axes
-    double m[3]                 # moment of all forces about the centre of mass, W axes
-    double a[3]                 # acceleration of the centre of mass, W axes
-    double dw[3]
+    Pose X_WB
+    Vec3 v                      # of the centre of mass, W axes
+    Vec3 L                      # angular momentum about it, W axes
+    Vec3 w
+    Wrench spring               # wrench of the spring on the body at the origin of B, W axes
+    Vec3 m                      # moment of all forces about the centre of mass, W axes
+    Vec3 a                      # acceleration of the centre of mass, W axes
+    Vec3 dw
 
 # Where a docking port, or the load cell, sits
 cdef struct Seat:
-    double X[7]                 # in the body, on the platform, or in W
+    Pose X                      # in the body, on the platform, or in W
     int body                    # BASE, CELL, UNIT or RIGID
     int on_platform             # of a rigid one
 
@@ -45,11 +51,11 @@ cdef struct StructureParams:
     Seat other
     Seat cell                   # S where it is held
     Seat carried                # S as what it carries moves
-    double X_S_port[7]          # port of the unit on the load cell in S
+    Pose X_S_port               # port of the unit on the load cell in S
     double carried_mass
-    double com_S[3]
-    double carried_J[9]         # about the centre of mass, S axes
-    double gravity_W[3]
+    Vec3 com_S
+    Mat3 carried_J              # about the centre of mass, S axes
+    Vec3 gravity_W
     double dt
     int elastic                 # how many bodies there are, 0: all is rigid
     int cell_on_platform
@@ -58,19 +64,18 @@ cdef struct StructureParams:
 
 cdef struct StructureState:
     BodyState body[3]
-    double X_WM[7]              # port of the unit on the load cell
-    double X_WO[7]              # the other one
-    double on_platform[6]       # wrench of springs and contact on the platform at P, W axes
+    Pose X_WM                   # port of the unit on the load cell
+    Pose X_WO                   # the other one
+    Wrench on_platform          # wrench of springs and contact on the platform at P, W axes
 
 cdef int fill_structure(StructureParams *p, object keys, object mounting, const double *neutral, double dt) except -1
 cdef void structure_rest(const StructureParams *p, StructureState *s, const double *X_WP) noexcept nogil
 cdef void structure_advance(const StructureParams *p, StructureState *s) noexcept nogil
-cdef void structure_relative(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP, double *X_TA,
-                             double *V_TA) noexcept nogil
+cdef Motion structure_relative(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP) noexcept nogil
 cdef void structure_forces(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP,
                            const MechanismOutput *contact, const double *external_S) noexcept nogil
-cdef void structure_cell(const StructureParams *p, const StructureState *s, const double *X_WP, const double *V_WP, const double *A_WP,
-                         const double *applied_S, double *F_S) noexcept nogil
+cdef Wrench structure_cell(const StructureParams *p, const StructureState *s, const double *X_WP, const double *V_WP, const double *A_WP,
+                           Wrench applied_S) noexcept nogil
 cdef void structure_acceleration(const StructureParams *p, const StructureState *s, const double *X_WP, const double *V_WP,
                                  const double *A_WP, double *out) noexcept nogil
 cdef object structure_state(const StructureParams *p, const StructureState *s)

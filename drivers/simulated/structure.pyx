@@ -25,173 +25,145 @@ from libc.string cimport memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, quat, rot3, vec3
+from rt_kernels.algebra.values cimport (Mat3, Pose, Quat, Twist, Vec3, Wrench, add, compose, conjugate, cross, dot, inverse, logarithm,
+                                        mat, mat_vec, mul, neg, pose, pose_of, put, quat_multiply, renormalized, rotate, rotate_back, sub,
+                                        turned, twist, twist_of, vec, wrench, wrench_of, wrench_sum, wrench_to_child, xyz, xyzw)
 from rt_kernels.plugs cimport MechanismOutput
 
 from rt_kernels.model.modal_spring import modal_spring
 from rt_kernels.parameters import Parameter
 
 
+cdef inline Motion motion_of(Pose X, Twist V) noexcept nogil:
+    cdef Motion out
+    out.X = X
+    out.V = V
+    return out
+
+
+cdef inline Pose placed_at(Vec3 p) noexcept nogil:
+    return pose_of(p, xyzw(0.0, 0.0, 0.0, 1.0))
+
+
+cdef inline Motion at_rest(Pose X) noexcept nogil:
+    return motion_of(X, twist_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0)))
+
+
+cdef inline Motion of_body(const BodyState *b) noexcept nogil:
+    return motion_of(b.X_WB, twist_of(b.v, b.w))
+
+
 # ---------------------------------------------------------------------------------------------------------- the spring
 
-cdef inline void parent_motion(const StructureParams *p, const StructureState *s, int k, const double *X_WP, const double *V_WP,
-                               double *X_W, double *V) noexcept nogil:
-    """Pose and twist (of its origin, W axes) of what body k stands on."""
-    cdef const BodyState *b
+cdef inline Motion parent_motion(const StructureParams *p, const StructureState *s, int k, const double *X_WP,
+                                 const double *V_WP) noexcept nogil:
+    """What body k stands on."""
     if k == CELL and p.body[BASE].present:
-        b = &s.body[BASE]
-        pose.copy(b.X_WB, X_W)
-        vec3.copy(b.v, V)
-        vec3.copy(b.w, V + 3)
-    elif p.cell_on_platform == (k != UNIT):
-        pose.copy(X_WP, X_W)
-        vec3.copy(V_WP, V)
-        vec3.copy(V_WP + 3, V + 3)
-    else:
-        pose.identity(X_W)
-        memset(V, 0, 6 * sizeof(double))
+        return of_body(&s.body[BASE])
+    if p.cell_on_platform == (k != UNIT):
+        return motion_of(pose(X_WP), twist(V_WP))
+    return at_rest(placed_at(xyz(0.0, 0.0, 0.0)))
 
 
-cdef inline void minus_product(const double *A, const double *x, double *F) noexcept nogil:
-    # F -= A x
+cdef inline void take_product(const double *A, const Twist *x, Wrench *F) noexcept nogil:
+    # F <- F - A x
+    cdef const double *component = <const double *> x
+    cdef double *f = <double *> F
     cdef int i, j
     for i in range(6):
         for j in range(6):
-            F[i] -= A[6 * i + j] * x[j]
+            f[i] -= A[6 * i + j] * component[j]
 
 
-cdef void spring_force(const ElasticBody *body, BodyState *b, const double *X_W, const double *V) noexcept nogil:
-    """Wrench of the spring on the body, from its motion relative to the parent's pose X_W and twist V."""
-    cdef double X_WE[7]
-    cdef double inverse[4]
-    cdef double q[4]
-    cdef double d[6]
-    cdef double rate[6]
-    cdef double F[6]
-    cdef double t[3]
-    cdef int i
-    pose.multiply(X_W, body.X_E, X_WE)
+cdef inline Wrench spring_force(const ElasticBody *body, const BodyState *b, const Motion *parent) noexcept nogil:
+    """Wrench of the spring on the body, from its motion relative to the parent's."""
+    cdef Pose X_WE = compose(parent.X, body.X_E)
+    cdef Quat q = X_WE.q
+    cdef Twist d, rate
+    cdef Wrench F
     # deflection
-    vec3.sub(b.X_WB, X_WE, d)
-    quat.rotate_back(X_WE + 3, d, d)
-    quat.conjugate(X_WE + 3, inverse)
-    quat.multiply(inverse, b.X_WB + 3, q)
-    quat.logarithm(q, d + 3)
+    d.v = rotate_back(q, sub(b.X_WB.p, X_WE.p))
+    d.w = logarithm(quat_multiply(conjugate(q), b.X_WB.q))
     # its rate: against the point of the parent that is where the body's origin is
-    vec3.sub(b.X_WB, X_W, t)
-    vec3.cross(V + 3, t, t)
-    vec3.sub(b.v, V, rate)
-    vec3.sub(rate, t, rate)
-    vec3.sub(b.w, V + 3, rate + 3)
-    quat.rotate_back(X_WE + 3, rate, rate)
-    quat.rotate_back(X_WE + 3, rate + 3, rate + 3)
+    rate.v = rotate_back(q, sub(sub(b.v, parent.V.v), cross(parent.V.w, sub(b.X_WB.p, parent.X.p))))
+    rate.w = rotate_back(q, sub(b.w, parent.V.w))
     # elastic part with T(phi), damping, preload
-    memset(F, 0, sizeof(F))
-    minus_product(body.stiffness, d, F)
-    vec3.cross(d + 3, F + 3, t)
-    vec3.add_scaled(F + 3, 0.5, t, F + 3)
-    minus_product(body.damping, rate, F)
-    for i in range(6):
-        F[i] += body.preload[i]
-    quat.rotate(X_WE + 3, F, b.spring)
-    quat.rotate(X_WE + 3, F + 3, b.spring + 3)
+    memset(&F, 0, sizeof(F))
+    take_product(body.stiffness, &d, &F)
+    F.m = add(F.m, mul(0.5, cross(d.w, F.m)))
+    take_product(body.damping, &rate, &F)
+    F = wrench_sum(F, body.preload)
+    return wrench_of(rotate(q, F.f), rotate(q, F.m))
 
 
 # ------------------------------------------------------------------------------------------------------------ one body
 
-cdef inline void angular_rate(const ElasticBody *body, BodyState *b) noexcept nogil:
-    # w = R J^-1 R^T L
-    cdef double x[3]
-    quat.rotate_back(b.X_WB + 3, b.L, x)
-    rot3.apply(body.J_inverse, x, x)
-    quat.rotate(b.X_WB + 3, x, b.w)
+cdef inline Vec3 per_inertia(const ElasticBody *body, const BodyState *b, Vec3 L) noexcept nogil:
+    # R J^-1 R^T L
+    return rotate(b.X_WB.q, mat_vec(body.J_inverse, rotate_back(b.X_WB.q, L)))
 
 
 cdef inline void move(const ElasticBody *body, BodyState *b, double dt) noexcept nogil:
     """Kick with the forces of the positions before, then drift."""
-    vec3.add_scaled(b.v, dt, b.a, b.v)
-    vec3.add_scaled(b.L, dt, b.m, b.L)
-    angular_rate(body, b)
-    vec3.add_scaled(b.X_WB, dt, b.v, b.X_WB)
-    quat.turn(b.w, dt, b.X_WB + 3)
-    quat.renormalize(b.X_WB + 3)
-    angular_rate(body, b)
+    b.v = add(b.v, mul(dt, b.a))
+    b.L = add(b.L, mul(dt, b.m))
+    b.w = per_inertia(body, b, b.L)
+    b.X_WB.p = add(b.X_WB.p, mul(dt, b.v))
+    b.X_WB.q = renormalized(turned(b.X_WB.q, b.w, dt))
+    b.w = per_inertia(body, b, b.L)
 
 
-cdef inline void accelerations(const ElasticBody *body, BodyState *b, const double *F) noexcept nogil:
+cdef inline void accelerations(const ElasticBody *body, BodyState *b, Wrench F) noexcept nogil:
     """v' and w' under the wrench F and the weight, at the centre of mass, W axes: m v' = f + m g, J w' = m - w x L."""
-    cdef double x[3]
-    vec3.scale(1.0 / body.mass, F, b.a)
-    vec3.add(b.a, body.gravity_W, b.a)
-    vec3.copy(F + 3, b.m)
-    vec3.cross(b.w, b.L, x)
-    vec3.sub(b.m, x, x)
-    quat.rotate_back(b.X_WB + 3, x, x)
-    rot3.apply(body.J_inverse, x, x)
-    quat.rotate(b.X_WB + 3, x, b.dw)
+    b.a = add(mul(1.0 / body.mass, F.f), body.gravity_W)
+    b.m = F.m
+    b.dw = per_inertia(body, b, sub(F.m, cross(b.w, b.L)))
 
 
-cdef inline void add_at(const double *F, const double *point, const double *origin, double sign, double *total) noexcept nogil:
+cdef inline void add_at(Wrench F, Vec3 point, Vec3 origin, double sign, Wrench *total) noexcept nogil:
     """total (at `origin`) += sign * the wrench F at `point`, all in W axes."""
-    cdef double r[3]
-    cdef double m[3]
-    vec3.sub(point, origin, r)
-    vec3.cross(r, F, m)
-    vec3.add(m, F + 3, m)
-    vec3.add_scaled(total, sign, F, total)
-    vec3.add_scaled(total + 3, sign, m, total + 3)
+    total.f = add(total.f, mul(sign, F.f))
+    total.m = add(total.m, mul(sign, add(cross(sub(point, origin), F.f), F.m)))
 
 
 # ------------------------------------------------------------------------------------------------------------ the ports
 
-cdef inline void seat_motion(const StructureState *s, const Seat *seat, const double *X_WP, const double *V_WP, double *X,
-                             double *V) noexcept nogil:
-    """Pose of a port, or of S, in W and its twist (of its origin, W axes)."""
-    cdef double r[3]
+cdef inline Motion carried_along(Pose X_A, Vec3 v_A, Vec3 w_A, Pose X_AB) noexcept nogil:
+    """Motion of B, fixed at X_AB in A: v_B = w_A x (p_B - p_A) + v_A."""
+    cdef Pose X_B = compose(X_A, X_AB)
+    return motion_of(X_B, twist_of(add(cross(w_A, sub(X_B.p, X_A.p)), v_A), w_A))
+
+
+cdef inline Motion seat_motion(const StructureState *s, const Seat *seat, const double *X_WP, const double *V_WP) noexcept nogil:
+    """Of a port, or of S."""
     cdef const BodyState *b
     if seat.body != RIGID:
         b = &s.body[seat.body]
-        pose.multiply(b.X_WB, seat.X, X)
-        vec3.sub(X, b.X_WB, r)
-        vec3.cross(b.w, r, V)
-        vec3.add(V, b.v, V)
-        vec3.copy(b.w, V + 3)
-    elif seat.on_platform:
-        pose.multiply(X_WP, seat.X, X)
-        vec3.sub(X, X_WP, r)
-        vec3.cross(V_WP + 3, r, V)
-        vec3.add(V, V_WP, V)
-        vec3.copy(V_WP + 3, V + 3)
-    else:
-        pose.copy(seat.X, X)
-        memset(V, 0, 6 * sizeof(double))
+        return carried_along(b.X_WB, b.v, b.w, seat.X)
+    if seat.on_platform:
+        return carried_along(pose(X_WP), vec(V_WP), vec(V_WP + 3), seat.X)
+    return at_rest(seat.X)
 
 
-cdef void structure_relative(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP, double *X_TA,
-                             double *V_TA) noexcept nogil:
-    """Relative pose and twist of the docking ports as a mechanism takes them (T axes)."""
-    cdef double V_M[6]
-    cdef double V_O[6]
-    cdef double *X_WT = s.X_WM
-    cdef double *X_WA = s.X_WO
-    cdef double *V_T = V_M
-    cdef double *V_A = V_O
-    cdef double X_TW[7]
-    cdef double r[3]
-    seat_motion(s, &p.measured, X_WP, V_WP, s.X_WM, V_M)
-    seat_motion(s, &p.other, X_WP, V_WP, s.X_WO, V_O)
-    if not p.target_on_cell:
-        X_WT, X_WA, V_T, V_A = X_WA, X_WT, V_A, V_T
-    pose.inverse(X_WT, X_TW)
-    pose.multiply(X_TW, X_WA, X_TA)
-    # d/dt p_TA = R_TW (v_A - v_T - w_T x (p_A - p_T))
-    vec3.sub(X_WA, X_WT, r)
-    vec3.cross(V_T + 3, r, r)
-    vec3.sub(V_A, V_T, V_TA)
-    vec3.sub(V_TA, r, V_TA)
-    quat.rotate_back(X_WT + 3, V_TA, V_TA)
-    vec3.sub(V_A + 3, V_T + 3, V_TA + 3)
-    quat.rotate_back(X_WT + 3, V_TA + 3, V_TA + 3)
+cdef inline Pose seat_pose(const StructureState *s, const Seat *seat, const double *X_WP) noexcept nogil:
+    if seat.body != RIGID:
+        return compose(s.body[seat.body].X_WB, seat.X)
+    return compose(pose(X_WP), seat.X) if seat.on_platform else seat.X
+
+
+cdef Motion structure_relative(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP) noexcept nogil:
+    """X_TA and V_TA, relative pose and twist of the docking ports as a mechanism takes them (T axes)."""
+    cdef Motion M = seat_motion(s, &p.measured, X_WP, V_WP)
+    cdef Motion O = seat_motion(s, &p.other, X_WP, V_WP)
+    s.X_WM = M.X
+    s.X_WO = O.X
+    return relative_motion(&M, &O) if p.target_on_cell else relative_motion(&O, &M)
+
+
+cdef inline Motion relative_motion(const Motion *T, const Motion *A) noexcept nogil:
+    """X_TA, and d/dt p_TA = R_TW (v_A - v_T - w_T x (p_A - p_T)), w_TA."""
+    cdef Vec3 v = rotate_back(T.X.q, sub(sub(A.V.v, T.V.v), cross(T.V.w, sub(A.X.p, T.X.p))))
+    return motion_of(compose(inverse(T.X), A.X), twist_of(v, rotate_back(T.X.q, sub(A.V.w, T.V.w))))
 
 
 # -------------------------------------------------------------------------------------------------------------- the step
@@ -204,48 +176,43 @@ cdef void structure_advance(const StructureParams *p, StructureState *s) noexcep
             move(&p.body[k], &s.body[k], p.dt)
 
 
-cdef inline void add_port(const StructureState *s, const Seat *seat, const double *X_W, const double *F, const double *X_WP,
-                          double total[3][6], double *on_platform) noexcept nogil:
-    """The wrench F, at and in a port that is at X_W, goes to what carries the port."""
-    cdef double F_W[6]
-    quat.rotate(X_W + 3, F, F_W)
-    quat.rotate(X_W + 3, F + 3, F_W + 3)
+cdef inline void add_port(StructureState *s, const Seat *seat, Pose X_W, Wrench F, const double *X_WP, Wrench *total) noexcept nogil:
+    """The wrench F, at and in a port that is at X_W, acts on what carries the port."""
+    cdef Wrench F_W = wrench_of(rotate(X_W.q, F.f), rotate(X_W.q, F.m))
     if seat.body != RIGID:
-        add_at(F_W, X_W, s.body[seat.body].X_WB, 1.0, total[seat.body])
+        add_at(F_W, X_W.p, s.body[seat.body].X_WB.p, 1.0, &total[seat.body])
     elif seat.on_platform:
-        add_at(F_W, X_W, X_WP, 1.0, on_platform)
+        add_at(F_W, X_W.p, vec(X_WP), 1.0, &s.on_platform)
 
 
 cdef void structure_forces(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP,
                            const MechanismOutput *contact, const double *external_S) noexcept nogil:
     """Springs, contact and what pulls at the load cell (at and in S, on what hangs there): accelerations of the bodies, and the sum on the
     platform."""
-    cdef double total[3][6]
-    cdef double X_W[7]
-    cdef double V[6]
-    cdef double F_M[6]
-    cdef double F_O[6]
+    cdef Wrench total[3]
+    cdef Wrench F_M, F_O
+    cdef Motion parent
+    cdef BodyState *b
     cdef int k
     memset(total, 0, sizeof(total))
-    memset(s.on_platform, 0, sizeof(s.on_platform))
+    memset(&s.on_platform, 0, sizeof(s.on_platform))
     # springs, each on its body and the opposite on what it stands on
     for k in range(BODIES):
         if not p.body[k].present:
             continue
-        parent_motion(p, s, k, X_WP, V_WP, X_W, V)
-        spring_force(&p.body[k], &s.body[k], X_W, V)
-        add_at(s.body[k].spring, s.body[k].X_WB, s.body[k].X_WB, 1.0, total[k])
+        b = &s.body[k]
+        parent = parent_motion(p, s, k, X_WP, V_WP)
+        b.spring = spring_force(&p.body[k], b, &parent)
+        add_at(b.spring, b.X_WB.p, b.X_WB.p, 1.0, &total[k])
         if k == CELL and p.body[BASE].present:
-            add_at(s.body[k].spring, s.body[k].X_WB, s.body[BASE].X_WB, -1.0, total[BASE])
+            add_at(b.spring, b.X_WB.p, s.body[BASE].X_WB.p, -1.0, &total[BASE])
         elif p.cell_on_platform == (k != UNIT):
-            add_at(s.body[k].spring, s.body[k].X_WB, X_WP, -1.0, s.on_platform)
+            add_at(b.spring, b.X_WB.p, vec(X_WP), -1.0, &s.on_platform)
     # contact at both ports; on the side of the load cell also what pulls at it
-    pose.wrench_to_child(p.X_S_port, external_S, F_M)
-    for k in range(6):
-        F_M[k] += contact.F_T[k] if p.target_on_cell else contact.F_A[k]
-        F_O[k] = contact.F_A[k] if p.target_on_cell else contact.F_T[k]
-    add_port(s, &p.measured, s.X_WM, F_M, X_WP, total, s.on_platform)
-    add_port(s, &p.other, s.X_WO, F_O, X_WP, total, s.on_platform)
+    F_M = wrench(contact.F_T) if p.target_on_cell else wrench(contact.F_A)
+    F_O = wrench(contact.F_A) if p.target_on_cell else wrench(contact.F_T)
+    add_port(s, &p.measured, s.X_WM, wrench_sum(wrench_to_child(p.X_S_port, wrench(external_S)), F_M), X_WP, total)
+    add_port(s, &p.other, s.X_WO, F_O, X_WP, total)
     for k in range(BODIES):
         if p.body[k].present:
             accelerations(&p.body[k], &s.body[k], total[k])
@@ -253,92 +220,68 @@ cdef void structure_forces(const StructureParams *p, StructureState *s, const do
 
 # -------------------------------------------------------------------------------------------------------- the load cell
 
-cdef inline void point_acceleration(const double *a, const double *w, const double *dw, const double *r, double *out) noexcept nogil:
-    # a + w' x r + w x (w x r)
-    cdef double x[3]
-    cdef double y[3]
-    vec3.cross(w, r, x)
-    vec3.cross(w, x, x)
-    vec3.cross(dw, r, y)
-    vec3.add(a, x, out)
-    vec3.add(out, y, out)
+# Angular rate, angular acceleration and the acceleration of a point, W axes
+cdef struct Acceleration:
+    Vec3 w
+    Vec3 dw
+    Vec3 a
 
 
-cdef void seat_acceleration(const StructureState *s, const Seat *seat, const double *X_WP, const double *V_WP, const double *A_WP,
-                            const double *X, double *a, double *w, double *dw) noexcept nogil:
-    """Acceleration of the origin of a seat that is at X, its rate and angular acceleration, W axes."""
-    cdef double r[3]
+cdef inline Acceleration accelerated(Vec3 w, Vec3 dw, Vec3 a, Vec3 r) noexcept nogil:
+    """Of the point at r from the one that has the acceleration a: a + w x (w x r) + w' x r."""
+    cdef Acceleration out
+    out.w = w
+    out.dw = dw
+    out.a = add(add(a, cross(w, cross(w, r))), cross(dw, r))
+    return out
+
+
+cdef inline Acceleration seat_acceleration(const StructureState *s, const Seat *seat, const double *X_WP, const double *V_WP,
+                                           const double *A_WP, Pose X) noexcept nogil:
+    """Of the origin of a seat that is at X."""
+    cdef const BodyState *b
+    cdef Acceleration still
     if seat.body != RIGID:
-        vec3.copy(s.body[seat.body].w, w)
-        vec3.copy(s.body[seat.body].dw, dw)
-        vec3.sub(X, s.body[seat.body].X_WB, r)
-        point_acceleration(s.body[seat.body].a, w, dw, r, a)
-    elif seat.on_platform:
-        vec3.copy(V_WP + 3, w)
-        vec3.copy(A_WP + 3, dw)
-        vec3.sub(X, X_WP, r)
-        point_acceleration(A_WP, w, dw, r, a)
-    else:
-        vec3.fill(0.0, 0.0, 0.0, a)
-        vec3.fill(0.0, 0.0, 0.0, w)
-        vec3.fill(0.0, 0.0, 0.0, dw)
+        b = &s.body[seat.body]
+        return accelerated(b.w, b.dw, b.a, sub(X.p, b.X_WB.p))
+    if seat.on_platform:
+        return accelerated(vec(V_WP + 3), vec(A_WP + 3), vec(A_WP), sub(X.p, vec(X_WP)))
+    memset(&still, 0, sizeof(still))
+    return still
 
 
-cdef void structure_cell(const StructureParams *p, const StructureState *s, const double *X_WP, const double *V_WP, const double *A_WP,
-                         const double *applied_S, double *F_S) noexcept nogil:
+cdef Wrench structure_cell(const StructureParams *p, const StructureState *s, const double *X_WP, const double *V_WP, const double *A_WP,
+                           Wrench applied_S) noexcept nogil:
     """What the load cell feels, at and in S. applied_S: contact and what else pulls at it, for a cell without a spring of its own."""
-    cdef double X_WS[7]
-    cdef double V[6]
-    cdef double a[3]
-    cdef double w[3]
-    cdef double dw[3]
-    cdef double f[3]
-    cdef double m[3]
-    cdef double x[3]
-    cdef int i
-    seat_motion(s, &p.cell, X_WP, V_WP, X_WS, V)
+    cdef Pose X_WS = seat_pose(s, &p.cell, X_WP)
+    cdef Acceleration S
+    cdef Wrench F
+    cdef Vec3 f, w, dw, m
     if p.body[CELL].present:
         # its own spring, and nothing else: the opposite of what acts on the body
-        memset(F_S, 0, 6 * sizeof(double))
-        add_at(s.body[CELL].spring, s.body[CELL].X_WB, X_WS, -1.0, F_S)
-        quat.rotate_back(X_WS + 3, F_S, F_S)
-        quat.rotate_back(X_WS + 3, F_S + 3, F_S + 3)
-        return
-    for i in range(6):
-        F_S[i] = applied_S[i]
+        memset(&F, 0, sizeof(F))
+        add_at(s.body[CELL].spring, s.body[CELL].X_WB.p, X_WS.p, -1.0, &F)
+        return wrench_of(rotate_back(X_WS.q, F.f), rotate_back(X_WS.q, F.m))
     if p.carried_mass <= 0.0:
-        return
+        return applied_S
     # weight and inertia of what moves with S: f = m (g - a_c), moment about the centre of mass -J w' - w x J w
-    seat_acceleration(s, &p.cell, X_WP, V_WP, A_WP, X_WS, a, w, dw)
-    quat.rotate(X_WS + 3, p.com_S, x)
-    point_acceleration(a, w, dw, x, a)
-    vec3.sub(p.gravity_W, a, f)
-    vec3.scale(p.carried_mass, f, f)
-    quat.rotate_back(X_WS + 3, f, f)
-    quat.rotate_back(X_WS + 3, w, w)
-    quat.rotate_back(X_WS + 3, dw, dw)
-    rot3.apply(p.carried_J, dw, m)
-    rot3.apply(p.carried_J, w, x)
-    vec3.cross(w, x, x)
-    vec3.add(m, x, m)
-    vec3.cross(p.com_S, f, x)
-    vec3.sub(x, m, m)
-    vec3.add(F_S, f, F_S)
-    vec3.add(F_S + 3, m, F_S + 3)
+    S = seat_acceleration(s, &p.cell, X_WP, V_WP, A_WP, X_WS)
+    S = accelerated(S.w, S.dw, S.a, rotate(X_WS.q, p.com_S))
+    f = rotate_back(X_WS.q, mul(p.carried_mass, sub(p.gravity_W, S.a)))
+    w = rotate_back(X_WS.q, S.w)
+    dw = rotate_back(X_WS.q, S.dw)
+    m = add(mat_vec(p.carried_J, dw), cross(w, mat_vec(p.carried_J, w)))
+    return wrench_sum(applied_S, wrench_of(f, sub(cross(p.com_S, f), m)))
 
 
 cdef void structure_acceleration(const StructureParams *p, const StructureState *s, const double *X_WP, const double *V_WP,
                                  const double *A_WP, double *out) noexcept nogil:
     """Accelerometers on what the load cell carries: proper acceleration of S there (at rest the opposite of gravity) and angular
     acceleration, S axes."""
-    cdef double X_WS[7]
-    cdef double V[6]
-    cdef double w[3]
-    seat_motion(s, &p.carried, X_WP, V_WP, X_WS, V)
-    seat_acceleration(s, &p.carried, X_WP, V_WP, A_WP, X_WS, out, w, out + 3)
-    vec3.sub(out, p.gravity_W, out)
-    quat.rotate_back(X_WS + 3, out, out)
-    quat.rotate_back(X_WS + 3, out + 3, out + 3)
+    cdef Pose X_WS = seat_pose(s, &p.carried, X_WP)
+    cdef Acceleration S = seat_acceleration(s, &p.carried, X_WP, V_WP, A_WP, X_WS)
+    put(rotate_back(X_WS.q, sub(S.a, p.gravity_W)), out)
+    put(rotate_back(X_WS.q, S.dw), out + 3)
 
 
 # --------------------------------------------------------------------------------------------------------------- set-up
@@ -346,8 +289,6 @@ cdef void structure_acceleration(const StructureParams *p, const StructureState 
 cdef void structure_rest(const StructureParams *p, StructureState *s, const double *X_WP) noexcept nogil:
     """All bodies at rest where their springs hold them in the neutral pose X_WP."""
     cdef double still[6]
-    cdef double X[7]
-    cdef double V[6]
     cdef MechanismOutput nothing
     cdef int k
     memset(still, 0, sizeof(still))
@@ -356,9 +297,8 @@ cdef void structure_rest(const StructureParams *p, StructureState *s, const doub
     for k in range(BODIES):
         if p.body[k].present:
             # the base comes before what hangs on the cell
-            parent_motion(p, s, k, X_WP, still, X, V)
-            pose.multiply(X, p.body[k].X_E, s.body[k].X_WB)
-    structure_relative(p, s, X_WP, still, X, V)
+            s.body[k].X_WB = compose(parent_motion(p, s, k, X_WP, still).X, p.body[k].X_E)
+    structure_relative(p, s, X_WP, still)
     structure_forces(p, s, X_WP, still, &nothing, still)
 
 
@@ -391,6 +331,19 @@ STRUCTURE_PARAMETERS = (
 )
 
 
+cdef Vec3 _vector(object a) except *:
+    return xyz(a[0], a[1], a[2])
+
+
+cdef Mat3 _matrix(object a) except *:
+    cdef double[::1] flat = np.ascontiguousarray(a, float).reshape(-1)
+    return mat(&flat[0])
+
+
+cdef Pose _pose(object X) except *:
+    return pose_of(_vector(X), xyzw(X[3], X[4], X[5], X[6]))
+
+
 cdef int _fill_body(ElasticBody *body, str name, object keys, double mass, object inertia, object gravity, double dt) except -1:
     """Mass, spring and damper of one body."""
     cdef int i
@@ -413,13 +366,11 @@ cdef int _fill_body(ElasticBody *body, str name, object keys, double mass, objec
                          f"virtual.{name}_...: at most {0.3 / fastest:.3g} s")
     body.present = 1
     body.mass = mass
-    inverse = np.linalg.inv(inertia)
-    for i in range(9):
-        body.J[i], body.J_inverse[i] = inertia.flat[i], inverse.flat[i]
+    J_inverse = np.linalg.inv(inertia)
+    body.J, body.J_inverse = _matrix(inertia), _matrix(J_inverse)
     for i in range(36):
         body.stiffness[i], body.damping[i] = stiffness.flat[i], damping.flat[i]
-    for i in range(3):
-        body.gravity_W[i] = gravity[i]
+    body.gravity_W = _vector(gravity)
     return 0
 
 
@@ -431,9 +382,7 @@ def _moved(inertia, mass, r):
 cdef int fill_structure(StructureParams *p, object keys, object mounting, const double *neutral, double dt) except -1:
     """From the keys of STRUCTURE_PARAMETERS and a Mounting; neutral: X_WP in which the bodies stand at rest where the file has them. Raises
     ValueError for a body without mass, a spring that is none, or a step too long for it."""
-    cdef double com[7]
-    cdef double X_BS[7]
-    cdef int i
+    cdef Pose com
     memset(p, 0, sizeof(StructureParams))
     p.dt = dt
     p.cell_on_platform = mounting.load_cell_on == "platform"
@@ -448,22 +397,15 @@ cdef int fill_structure(StructureParams *p, object keys, object mounting, const 
     carried, c = float(mounting.carried_mass_kg), np.asarray(mounting.carried_com_m, float)
     J = np.asarray(mounting.carried_inertia_kg_m2, float)
     p.carried_mass = carried
-    for i in range(3):
-        p.com_S[i], p.gravity_W[i] = c[i], gravity[i]
-    for i in range(9):
-        p.carried_J[i] = J.flat[i]
-    for i in range(7):
-        p.X_S_port[i] = mounting.X_S_port[i]
-        p.cell.X[i] = p.carried.X[i] = mounting.X_S[i]
+    p.com_S, p.gravity_W, p.carried_J = _vector(c), _vector(gravity), _matrix(J)
+    p.X_S_port, p.cell.X, p.carried.X = _pose(mounting.X_S_port), _pose(mounting.X_S), _pose(mounting.X_S)
     # all rigid: S and both ports on the platform or in W
     p.cell.body = p.carried.body = p.measured.body = p.other.body = RIGID
     p.cell.on_platform = p.carried.on_platform = p.measured.on_platform = p.cell_on_platform
     p.other.on_platform = not p.cell_on_platform
-    pose.multiply(p.cell.X, p.X_S_port, p.measured.X)
-    for i in range(7):
-        p.other.X[i] = mounting.X_WF[i] if p.cell_on_platform else mounting.X_PM[i]
+    p.measured.X = compose(p.cell.X, p.X_S_port)
+    p.other.X = _pose(mounting.X_WF if p.cell_on_platform else mounting.X_PM)
     # the base, with what the cell carries where the cell has no spring
-    pose.identity(com)
     if given["base"]:
         mass, centre = keys["base_mass_kg"], np.asarray(keys["base_com_m"], float)
         inertia = np.asarray(keys["base_inertia_kg_m2"], float)
@@ -472,33 +414,27 @@ cdef int fill_structure(StructureParams *p, object keys, object mounting, const 
             inertia = _moved(inertia, mass, centre - whole) + _moved(J, carried, c - whole)
             mass, centre = mass + carried, whole
         _fill_body(&p.body[BASE], "base", keys, mass, inertia, gravity, dt)
-        for i in range(3):
-            com[i] = centre[i]
-        pose.multiply(p.cell.X, com, p.body[BASE].X_E)
+        com = placed_at(_vector(centre))
+        p.body[BASE].X_E = compose(p.cell.X, com)
         # S in the body
-        pose.inverse(com, X_BS)
-        pose.copy(X_BS, p.cell.X)
+        p.cell.X = inverse(com)
         p.cell.body = BASE
         p.carried = p.cell
         p.measured.body = BASE
-        pose.multiply(X_BS, p.X_S_port, p.measured.X)
-    pose.identity(com)
+        p.measured.X = compose(p.cell.X, p.X_S_port)
     if given["cell"]:
         _fill_body(&p.body[CELL], "cell", keys, carried, J, gravity, dt)
-        for i in range(3):
-            com[i] = c[i]
-        pose.multiply(p.cell.X, com, p.body[CELL].X_E)
-        pose.inverse(com, p.carried.X)
+        com = placed_at(_vector(c))
+        p.body[CELL].X_E = compose(p.cell.X, com)
+        p.carried.X = inverse(com)
         p.carried.body = CELL
         p.measured.body = CELL
-        pose.multiply(p.carried.X, p.X_S_port, p.measured.X)
-    pose.identity(com)
+        p.measured.X = compose(p.carried.X, p.X_S_port)
     if given["unit"]:
         _fill_body(&p.body[UNIT], "unit", keys, keys["unit_mass_kg"], keys["unit_inertia_kg_m2"], gravity, dt)
-        for i in range(3):
-            com[i] = keys["unit_com_m"][i]
-        pose.multiply(p.other.X, com, p.body[UNIT].X_E)
-        pose.inverse(com, p.other.X)
+        com = placed_at(_vector(keys["unit_com_m"]))
+        p.body[UNIT].X_E = compose(p.other.X, com)
+        p.other.X = inverse(com)
         p.other.body = UNIT
     _preload(p, neutral)
     return 0
@@ -507,22 +443,25 @@ cdef int fill_structure(StructureParams *p, object keys, object mounting, const 
 cdef int _preload(StructureParams *p, const double *neutral) except -1:
     """Springs carry all weights in the neutral pose."""
     cdef StructureState s
-    cdef double F[3][6]
-    cdef int i, k
+    cdef Wrench F[3]
+    cdef Quat q
+    cdef int k
     memset(F, 0, sizeof(F))
     structure_rest(p, &s, neutral)
     for k in range(BODIES):
         if p.body[k].present:
-            vec3.add_scaled(F[k], p.body[k].mass, p.gravity_W, F[k])
+            F[k].f = add(F[k].f, mul(p.body[k].mass, p.gravity_W))
     if p.body[BASE].present and p.body[CELL].present:
-        add_at(F[CELL], s.body[CELL].X_WB, s.body[BASE].X_WB, 1.0, F[BASE])
+        add_at(F[CELL], s.body[CELL].X_WB.p, s.body[BASE].X_WB.p, 1.0, &F[BASE])
     for k in range(BODIES):
         if p.body[k].present:
-            quat.rotate_back(s.body[k].X_WB + 3, F[k], p.body[k].preload)
-            quat.rotate_back(s.body[k].X_WB + 3, F[k] + 3, p.body[k].preload + 3)
-            for i in range(6):
-                p.body[k].preload[i] = -p.body[k].preload[i]
+            q = s.body[k].X_WB.q
+            p.body[k].preload = wrench_of(neg(rotate_back(q, F[k].f)), neg(rotate_back(q, F[k].m)))
     return 0
+
+
+cdef object _numbers(const void *values, int n):
+    return np.array([(<const double *> values)[i] for i in range(n)])
 
 
 cdef object structure_state(const StructureParams *p, const StructureState *s):
@@ -534,10 +473,10 @@ cdef object structure_state(const StructureParams *p, const StructureState *s):
         if p.body[k].present:
             b = &s.body[k]
             out[name] = {
-                "X_WB": np.array([b.X_WB[i] for i in range(7)]),
-                "V": np.array([b.v[i] for i in range(3)] + [b.w[i] for i in range(3)]),
-                "L": np.array([b.L[i] for i in range(3)]),
-                "spring": np.array([b.spring[i] for i in range(6)]),
-                "kinetic": 0.5 * p.body[k].mass * vec3.dot(b.v, b.v) + 0.5 * vec3.dot(b.w, b.L),
+                "X_WB": _numbers(&b.X_WB, 7),
+                "V": np.concatenate([_numbers(&b.v, 3), _numbers(&b.w, 3)]),
+                "L": _numbers(&b.L, 3),
+                "spring": _numbers(&b.spring, 6),
+                "kinetic": 0.5 * p.body[k].mass * dot(b.v, b.v) + 0.5 * dot(b.w, b.L),
             }
     return out

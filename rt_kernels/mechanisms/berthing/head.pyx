@@ -27,10 +27,9 @@ import numpy as np
 from libc.math cimport fabs, sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
 from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.values cimport (Mat3, Pose, Twist, Vec3, Wrench, add, cross, dot, mat_multiply, mat_transposed_vec, mat_vec, mul,
+                                        pose, put, put_wrench, rotate_back, sub, to_matrix, transposed, twist, vec, wrench_of, xyz)
 from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1,
                                MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, segment_circle, sphere_in_cavity
@@ -58,8 +57,8 @@ cdef struct HeadParams:
     double sphere_x[2]
     double sphere_radius[2]
     int levels
-    double start[2][GENERATORS][3]        # generators of the two head cones, H axes
-    double along[2][GENERATORS][3]
+    Vec3 start[2][GENERATORS]             # generators of the two head cones, H axes
+    Vec3 along[2][GENERATORS]
     int latch_levels
     double latch_axis[LATCHES][2]         # cos, sin of the azimuth
     double pivot[2]                       # axial, radial, H
@@ -69,7 +68,7 @@ cdef struct HeadParams:
     double latch_moment, latch_rate
     double latch_side                     # sign of the turn that takes the nose towards the axis
     double hinge_x
-    double R_azimuth[9]
+    Mat3 R_azimuth
     double inertia, stiffness, damping, free_angle
     ContactLaw law
     double depth_limit
@@ -92,10 +91,17 @@ cdef struct HeadSelf:
     HeadState s
 
 cdef struct HeadPose:
-    double p[3]                           # hinge in T
-    double R[9]
-    double v[3]
-    double w[3]
+    Vec3 p                                # hinge in T
+    Mat3 R
+    Vec3 v
+    Vec3 w
+
+cdef struct HeadLoads:
+    Wrench F_T                            # on the target, at and in T
+    Wrench F_H                            # on the head about the hinge, T axes
+    Vec3 D_H                              # moment about the hinge of what is not a contact spring
+    double stored                         # energy in contacts, latches, stops of the hinge, J
+    double kinetic                        # of the head on its hinge, J
 
 cdef struct HeadFamily:
     const HeadParams *p
@@ -105,76 +111,76 @@ cdef struct HeadFamily:
     double centre_x
 
 
-cdef inline void head_generator(const HeadParams *p, const HeadPose *H, int cone, int i, double *P, double *L) noexcept nogil:
-    rot3.apply(H.R, p.start[cone][i], P)
-    vec3.add(H.p, P, P)
-    rot3.apply(H.R, p.along[cone][i], L)
+cdef inline Vec3 generator_start(const HeadParams *p, const HeadPose *H, int cone, int i) noexcept nogil:
+    return add(H.p, mat_vec(H.R, p.start[cone][i]))
+
+
+cdef inline Vec3 generator_vector(const HeadParams *p, const HeadPose *H, int cone, int i) noexcept nogil:
+    return mat_vec(H.R, p.along[cone][i])
+
+
+cdef inline double from_axis(Vec3 P) noexcept nogil:
+    return sqrt(P.y * P.y + P.z * P.z)
 
 
 cdef double head_radius(const void *family, int i) noexcept nogil:
     # distance from X at which a generator crosses the plane of the circle
     cdef const HeadFamily *f = <const HeadFamily *> family
-    cdef double P[3]
-    cdef double L[3]
-    head_generator(f.p, f.pose, f.cone, f.first + i, P, L)
-    if fabs(L[0]) < 1e-12:
+    cdef Vec3 P = generator_start(f.p, f.pose, f.cone, f.first + i)
+    cdef Vec3 L = generator_vector(f.p, f.pose, f.cone, f.first + i)
+    if fabs(L.x) < 1e-12:
         return 0.0
-    vec3.add_scaled(P, (f.centre_x - P[0]) / L[0], L, P)
-    return sqrt(P[1] * P[1] + P[2] * P[2])
+    return from_axis(add(P, mul((f.centre_x - P.x) / L.x, L)))
 
 
-cdef inline void latch_to_T(const HeadParams *p, const HeadPose *H, int k, double axial, double radial, bint is_vector,
-                            double *out) noexcept nogil:
-    cdef double h[3]
-    vec3.fill(axial, radial * p.latch_axis[k][0], radial * p.latch_axis[k][1], h)
-    rot3.apply(H.R, h, out)
-    if not is_vector:
-        vec3.add(H.p, out, out)
+cdef inline Vec3 latch_vector(const HeadParams *p, const HeadPose *H, int k, double axial, double radial) noexcept nogil:
+    # in the plane of latch k, in T
+    return mat_vec(H.R, xyz(axial, radial * p.latch_axis[k][0], radial * p.latch_axis[k][1]))
+
+
+cdef inline Vec3 latch_point(const HeadParams *p, const HeadPose *H, int k, double axial, double radial) noexcept nogil:
+    return add(H.p, latch_vector(p, H, k, axial, radial))
 
 
 cdef inline bint latch_touches(const HeadParams *p, const HeadPose *H, int k, int i, Contact *deepest) noexcept nogil:
     """Segments L0L1 and L1L2 of latch k at table position i against the stop circle."""
-    cdef double P[3]
-    cdef double L[3]
-    cdef double centre[3]
-    cdef double axis[3]
+    cdef Vec3 P, L, centre = xyz(p.stop_x, 0.0, 0.0), axis = xyz(1.0, 0.0, 0.0)
     cdef Contact found
     cdef bint touches = False
     cdef int j
-    vec3.fill(p.stop_x, 0.0, 0.0, centre)
-    vec3.fill(1.0, 0.0, 0.0, axis)
     for j in range(2):
-        latch_to_T(p, H, k, p.turned[i][j][0], p.turned[i][j][1], False, P)
-        latch_to_T(p, H, k, p.turned[i][j][2], p.turned[i][j][3], True, L)
-        if segment_circle(P, L, centre, axis, p.stop_radius, True, 3, &found):
+        P = latch_point(p, H, k, p.turned[i][j][0], p.turned[i][j][1])
+        L = latch_vector(p, H, k, p.turned[i][j][2], p.turned[i][j][3])
+        if segment_circle(&P.x, &L.x, &centre.x, &axis.x, p.stop_radius, True, 3, &found):
             if not touches or found.depth > deepest.depth:
                 deepest[0] = found
             touches = True
     return touches
 
 
-cdef inline double reverse_depth(const HeadParams *p, const HeadPose *H, int k, int j, double turn, double *P) noexcept nogil:
-    # how deep point L_j of latch k, turned by `turn` (in T in P), lies in the reverse cone of the stop: radius stop_radius +
-    # (x - stop_x) tan
+cdef inline Vec3 turned_point(const HeadParams *p, const HeadPose *H, int k, int j, double turn) noexcept nogil:
+    # point L_j of latch k, turned by `turn`, in T
     cdef double axial = p.point[j][0] - p.pivot[0], radial = p.point[j][1] - p.pivot[1], s, c
     sincos(p.latch_side * turn, &s, &c)
-    latch_to_T(p, H, k, p.pivot[0] + c * axial - s * radial, p.pivot[1] + s * axial + c * radial, False, P)
-    return (sqrt(P[1] * P[1] + P[2] * P[2]) - p.stop_radius - (P[0] - p.stop_x) * p.reverse_tan) / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
+    return latch_point(p, H, k, p.pivot[0] + c * axial - s * radial, p.pivot[1] + s * axial + c * radial)
+
+
+cdef inline double reverse_depth(const HeadParams *p, Vec3 P) noexcept nogil:
+    # how deep P lies in the reverse cone of the stop: radius stop_radius + (x - stop_x) tan
+    return (from_axis(P) - p.stop_radius - (P.x - p.stop_x) * p.reverse_tan) / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
 
 
 cdef inline double ratchet(const HeadParams *p, const HeadPose *H, int k, double turn) noexcept nogil:
     """Angle of a fired latch: out by what the gap to the reverse cone allows (linear in the angle, checked), never in."""
-    cdef double P[3]
-    cdef double gap = reverse_depth(p, H, k, 2, turn, P)
-    cdef double step, other
+    cdef double gap = reverse_depth(p, turned_point(p, H, k, 2, turn))
+    cdef double step
     if turn <= 0.0 or gap >= 0.0:
         return turn
-    step = reverse_depth(p, H, k, 2, turn - 1e-5, P) - gap
+    step = reverse_depth(p, turned_point(p, H, k, 2, turn - 1e-5)) - gap
     step = turn + 1e-5 * gap / step if step > 0.0 else 0.0
     if step < 0.0:
         step = 0.0
-    other = reverse_depth(p, H, k, 3, step, P)
-    if reverse_depth(p, H, k, 2, step, P) > 0.0 or other > 0.0:
+    if reverse_depth(p, turned_point(p, H, k, 2, step)) > 0.0 or reverse_depth(p, turned_point(p, H, k, 3, step)) > 0.0:
         return turn
     return step
 
@@ -207,94 +213,65 @@ cdef inline int latch_position(const HeadParams *p, const HeadPose *H, int k, Co
     return high
 
 
-cdef inline void give(const double *f, const double *r, const HeadPose *H, double *F_T, double *F_H) noexcept nogil:
+cdef inline void give(Vec3 f, Vec3 r, const HeadPose *H, HeadLoads *loads) noexcept nogil:
     # force on the target at r, its reaction on the head about the hinge (T axes)
-    cdef double arm[3]
-    add_wrench(f, r, 1.0, F_T)
-    vec3.sub(r, H.p, arm)
-    add_wrench(f, arm, -1.0, F_H)
+    add_wrench(f, r, 1.0, &loads.F_T)
+    add_wrench(f, sub(r, H.p), -1.0, &loads.F_H)
 
 
-cdef inline void head_pose(const HeadParams *p, const HeadState *s, const double *X_TA, const double *V_TA, HeadPose *H) noexcept nogil:
-    cdef double R_TA[9]
-    cdef double R_AH[9]
-    cdef double T[9]
-    cdef double U[9]
-    cdef double h[3]
-    cdef double t[3]
+cdef inline HeadPose head_pose(const HeadParams *p, const HeadState *s, Pose X_TA, Twist V_TA) noexcept nogil:
+    cdef Mat3 R_TA = to_matrix(X_TA.q)
+    cdef Mat3 R
+    cdef Vec3 arm = mat_vec(R_TA, xyz(p.hinge_x, 0.0, 0.0)), rate
+    cdef HeadPose H
     cdef double sp, cp, st, ct
-    quat.to_matrix(X_TA + 3, R_TA)
     sincos(s.angle[0], &sp, &cp)
     sincos(s.angle[1], &st, &ct)
     # Ry(psi) Rz(theta) between the hinge azimuths
-    T[0] = cp * ct; T[1] = -cp * st; T[2] = sp
-    T[3] = st; T[4] = ct; T[5] = 0.0
-    T[6] = -sp * ct; T[7] = sp * st; T[8] = cp
-    rot3.multiply(p.R_azimuth, T, U)
-    rot3.multiply_transposed(U, p.R_azimuth, R_AH)
-    rot3.multiply(R_TA, R_AH, H.R)
-    vec3.fill(p.hinge_x, 0.0, 0.0, h)
-    rot3.apply(R_TA, h, t)
-    vec3.add(X_TA, t, H.p)
-    vec3.cross(V_TA + 3, t, H.v)
-    vec3.add(V_TA, H.v, H.v)
+    R.xx = cp * ct; R.xy = -cp * st; R.xz = sp
+    R.yx = st; R.yy = ct; R.yz = 0.0
+    R.zx = -sp * ct; R.zy = sp * st; R.zz = cp
+    H.R = mat_multiply(R_TA, mat_multiply(mat_multiply(p.R_azimuth, R), transposed(p.R_azimuth)))
+    H.p = add(X_TA.p, arm)
+    H.v = add(V_TA.v, cross(V_TA.w, arm))
     # hinge rates about the turned Y axis and, after it, the Z axis
-    vec3.fill(0.0, s.rate[0], 0.0, h)
-    h[0] += sp * s.rate[1]
-    h[2] += cp * s.rate[1]
-    rot3.apply(p.R_azimuth, h, h)
-    rot3.apply(R_TA, h, h)
-    vec3.add(V_TA + 3, h, H.w)
+    rate = add(xyz(0.0, s.rate[0], 0.0), mul(s.rate[1], xyz(sp, 0.0, cp)))
+    H.w = add(V_TA.w, mat_vec(R_TA, mat_vec(p.R_azimuth, rate)))
+    return H
 
 
-cdef inline void push_contact(
-    const ContactLaw *law, const Contact *c, const HeadPose *H, HeadState *s, double h, double *F_T, double *F_H, double *D_H,
-    double *stored
-) noexcept nogil:
+cdef inline void push(const HeadParams *p, const Contact *c, const HeadPose *H, HeadState *s, double h, HeadLoads *loads) noexcept nogil:
     cdef Reaction reaction
-    cdef double v[3]
-    cdef double zero[3]
-    vec3.fill(0.0, 0.0, 0.0, zero)
-    vec3.sub(c.r, H.p, v)
-    vec3.cross(H.w, v, v)
-    vec3.add(H.v, v, v)
-    react(law, c, v, zero, &reaction)
-    give(reaction.force, c.r, H, F_T, F_H)
+    cdef Vec3 arm = sub(vec(c.r), H.p), zero = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 v = add(H.v, cross(H.w, arm))
+    react(&p.law, c, &v.x, &zero.x, &reaction)
+    give(vec(reaction.force), vec(c.r), H, loads)
     # moment about the hinge of what is not the contact spring
-    vec3.add_scaled(reaction.force, -law.stiffness * c.depth, c.n, zero)
-    vec3.sub(c.r, H.p, v)
-    vec3.cross(v, zero, v)
-    vec3.sub(D_H, v, D_H)
+    loads.D_H = sub(loads.D_H, cross(arm, add(vec(reaction.force), mul(-p.law.stiffness * c.depth, vec(c.n)))))
     s.lost[0] += h * reaction.damped_power
     s.lost[1] += h * reaction.friction_power
-    stored[0] += 0.5 * law.stiffness * c.depth * c.depth
+    loads.stored += 0.5 * p.law.stiffness * c.depth * c.depth
     if c.depth > s.depth_peak:
         s.depth_peak = c.depth
 
 
 cdef inline int head_contacts(const HeadParams *p, const HeadPose *H, Contact *out) noexcept nogil:
     """Spheres in the cavity, head cones against mouth and stop circle; at most 12."""
-    cdef double c[3]
-    cdef double P[3]
-    cdef double L[3]
-    cdef double centre[3]
-    cdef double axis[3]
+    cdef Vec3 P, L, centre, axis = xyz(1.0, 0.0, 0.0)
     cdef HeadFamily family
-    cdef double value, best
+    cdef double value, best, radius
     cdef int i, cone, sector, circle, halvings, k, found = 0
     cdef int half = 1 << (p.levels - 1)
     for i in range(2):
-        vec3.fill(p.sphere_x[i], 0.0, 0.0, c)
-        rot3.apply(H.R, c, c)
-        vec3.add(H.p, c, c)
-        found += sphere_in_cavity(&p.cavity, c, p.sphere_radius[i], out + found, 3)
-    vec3.fill(1.0, 0.0, 0.0, axis)
+        centre = add(H.p, mat_vec(H.R, xyz(p.sphere_x[i], 0.0, 0.0)))
+        found += sphere_in_cavity(&p.cavity, &centre.x, p.sphere_radius[i], out + found, 3)
     family.p = p
     family.pose = H
     for cone in range(2):
         family.cone = cone
         for circle in range(2):
             family.centre_x = p.mouth_x if circle == 0 else p.stop_x
+            radius = p.mouth_radius if circle == 0 else p.stop_radius
             best = 0.0
             k = 0
             for sector in range(2):
@@ -303,10 +280,11 @@ cdef inline int head_contacts(const HeadParams *p, const HeadPose *H, Contact *o
                 if value > best:
                     best = value
                     k = family.first + i
-            if best > (p.mouth_radius if circle == 0 else p.stop_radius):
-                head_generator(p, H, cone, k, P, L)
-                vec3.fill(family.centre_x, 0.0, 0.0, centre)
-                if segment_circle(P, L, centre, axis, p.mouth_radius if circle == 0 else p.stop_radius, True, 3, &out[found]):
+            if best > radius:
+                P = generator_start(p, H, cone, k)
+                L = generator_vector(p, H, cone, k)
+                centre = xyz(family.centre_x, 0.0, 0.0)
+                if segment_circle(&P.x, &L.x, &centre.x, &axis.x, radius, True, 3, &out[found]):
                     out[found].index = 1 + circle
                     found += 1
     return one_per_region(out, found)
@@ -316,30 +294,19 @@ cdef inline int one_per_region(Contact *out, int count) noexcept nogil:
     """Spheres and cones of the head are parts of one surface: on the same side of the same edge (mouth; stop with its cylinder) only the
     deepest counts. A segment that leaves the circle with its end so hands over to the sphere there, without a jump of the force."""
     cdef int i, j, found = 0
-    cdef bint covered
+    cdef bint covered, deeper
     for i in range(count):
         covered = False
         if out[i].kind != FACE or out[i].index == 2:
             for j in range(count):
                 if j != i and out[j].index == out[i].index and (out[j].kind != FACE or out[j].index == 2):
-                    if vec3.dot(out[i].n, out[j].n) > 0.0 and (out[j].depth > out[i].depth or (out[j].depth == out[i].depth and j < i)):
+                    deeper = out[j].depth > out[i].depth or (out[j].depth == out[i].depth and j < i)
+                    if deeper and dot(vec(out[i].n), vec(out[j].n)) > 0.0:
                         covered = True
         if not covered:
             out[found] = out[i]
             found += 1
     return found
-
-
-cdef struct HeadLoads:
-    double F_T[6]                         # on the target, at and in T
-    double F_H[6]                         # on the head about the hinge, T axes
-    double D_H[3]                         # moment about the hinge of what is not a contact spring
-    double stored                         # energy in contacts, latches, stops of the hinge, J
-    double kinetic                        # of the head on its hinge, J
-
-
-cdef inline void push(const HeadParams *p, const Contact *c, const HeadPose *H, HeadState *s, double h, HeadLoads *loads) noexcept nogil:
-    push_contact(&p.law, c, H, s, h, loads.F_T, loads.F_H, loads.D_H, &loads.stored)
 
 
 cdef inline void drop_latch_energy(HeadState *s, int k) noexcept nogil:
@@ -351,18 +318,19 @@ cdef inline void drop_latch_energy(HeadState *s, int k) noexcept nogil:
 cdef inline int hold_latch(const HeadParams *p, HeadState *s, const HeadPose *H, int k, double h, HeadLoads *loads) noexcept nogil:
     """A fired latch: points L2, L3 on the reverse cone, radius stop_radius + (x - stop_x) tan. Number of contacts."""
     cdef Contact contact
-    cdef double P[3]
+    cdef Vec3 P
     cdef double depth, d
     cdef double c45 = 1.0 / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
     cdef int j, n = 0
     s.latch[k] = ratchet(p, H, k, s.latch[k])
     for j in range(2, 4):
-        depth = reverse_depth(p, H, k, j, s.latch[k], P)
-        d = sqrt(P[1] * P[1] + P[2] * P[2])
-        if depth > 0.0 and depth < p.depth_limit and d > p.stop_radius and P[0] > p.stop_x - p.depth_limit:
+        P = turned_point(p, H, k, j, s.latch[k])
+        depth = reverse_depth(p, P)
+        d = from_axis(P)
+        if depth > 0.0 and depth < p.depth_limit and d > p.stop_radius and P.x > p.stop_x - p.depth_limit:
             contact.depth = depth
-            vec3.fill(-p.reverse_tan * c45, c45 * P[1] / d, c45 * P[2] / d, contact.n)
-            vec3.copy(P, contact.r)
+            put(xyz(-p.reverse_tan * c45, c45 * P.y / d, c45 * P.z / d), contact.n)
+            put(P, contact.r)
             push(p, &contact, H, s, h, loads)
             n += 1
     return n
@@ -371,17 +339,13 @@ cdef inline int hold_latch(const HeadParams *p, HeadState *s, const HeadPose *H,
 cdef inline int press_latch(const HeadParams *p, HeadState *s, const HeadPose *H, int k, HeadLoads *loads) noexcept nogil:
     """A latch before firing: its place on the stop circle and the force of its spring, or it fires. Number of contacts."""
     cdef Contact contact
-    cdef double P[3]
-    cdef double Q[3]
-    cdef double M[3]
-    cdef double t[3]
-    cdef double f[3]
+    cdef Vec3 P, M, axis
     cdef double arm, angle
     cdef int i = latch_position(p, H, k, &contact)
     s.latch[k] = p.turn[i]
     # free because L2 has come behind the stop, pressed or not: the spring throws the latch out, its energy is lost
-    reverse_depth(p, H, k, 2, s.latch[k], P)
-    if P[0] > p.stop_x and (i > 0 or P[1] * P[1] + P[2] * P[2] > p.stop_radius * p.stop_radius):
+    P = turned_point(p, H, k, 2, s.latch[k])
+    if P.x > p.stop_x and (i > 0 or P.y * P.y + P.z * P.z > p.stop_radius * p.stop_radius):
         s.fired[k] = 1.0
         s.latch[k] = p.turn[1 << p.latch_levels]
         drop_latch_energy(s, k)
@@ -390,62 +354,47 @@ cdef inline int press_latch(const HeadParams *p, HeadState *s, const HeadPose *H
         drop_latch_energy(s, k)
         return 0
     # moment of the spring over the arm of the normal about the pivot, in the latch plane
-    latch_to_T(p, H, k, p.pivot[0], p.pivot[1], False, P)
-    vec3.sub(contact.r, P, t)
-    vec3.cross(t, contact.n, M)
-    vec3.fill(0.0, -p.latch_axis[k][1], p.latch_axis[k][0], Q)
-    rot3.apply(H.R, Q, Q)
-    arm = fabs(vec3.dot(M, Q))
+    M = cross(sub(vec(contact.r), latch_point(p, H, k, p.pivot[0], p.pivot[1])), vec(contact.n))
+    axis = mat_vec(H.R, xyz(0.0, -p.latch_axis[k][1], p.latch_axis[k][0]))
+    arm = fabs(dot(M, axis))
     if arm < 1e-3:
         arm = 1e-3
     # between the last position with contact and the first without: by the penetration over the arm
     angle = p.turn[i - 1] + contact.depth / arm
     if angle < s.latch[k]:
         s.latch[k] = angle
-    vec3.scale((p.latch_moment + p.latch_rate * s.latch[k]) / arm, contact.n, f)
-    give(f, contact.r, H, loads.F_T, loads.F_H)
+    give(mul((p.latch_moment + p.latch_rate * s.latch[k]) / arm, vec(contact.n)), vec(contact.r), H, loads)
     s.latch_energy[k] = latch_spring(p, s.latch[k])
     loads.stored += s.latch_energy[k]
     return 1
 
 
-cdef inline void swing_head(const HeadParams *p, HeadState *s, const MechanismInput *inp, HeadLoads *loads, double *F_A) noexcept nogil:
-    """Both axes of the hinge, the second turned by the first angle; F_A (6) at and in A:
-    what accelerates the head does not reach the base."""
+cdef inline Wrench swing_head(const HeadParams *p, HeadState *s, const MechanismInput *inp, HeadLoads *loads) noexcept nogil:
+    """Both axes of the hinge, the second turned by the first angle. F_A at and in A: what accelerates the head does not reach the base."""
     cdef double h = inp.dt
-    cdef double D[3]
-    cdef double M[3]
-    cdef double Q[3]
-    cdef double t[3]
-    cdef double hinge[3]
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Vec3 f = rotate_back(X_TA.q, loads.F_H.f)
+    # moments in the axes of the hinge: of all loads, and of what is not a contact spring
+    cdef Vec3 M = mat_transposed_vec(p.R_azimuth, rotate_back(X_TA.q, loads.F_H.m))
+    cdef Vec3 D = mat_transposed_vec(p.R_azimuth, rotate_back(X_TA.q, loads.D_H))
+    cdef Vec3 axis
     cdef double sp, cp, rate, moment, before
     cdef int j
-    quat.rotate_back(inp.X_TA + 3, loads.F_H, F_A)
-    quat.rotate_back(inp.X_TA + 3, loads.F_H + 3, M)
-    rot3.apply_transposed(p.R_azimuth, M, t)
-    quat.rotate_back(inp.X_TA + 3, loads.D_H, D)
-    rot3.apply_transposed(p.R_azimuth, D, D)
     sincos(s.angle[0], &sp, &cp)
     for j in range(2):
-        if j == 0:
-            vec3.fill(0.0, 1.0, 0.0, Q)
-        else:
-            vec3.fill(sp, 0.0, cp, Q)
+        axis = xyz(0.0, 1.0, 0.0) if j == 0 else xyz(sp, 0.0, cp)
         rate = s.rate[j]
-        moment = vec3.dot(Q, t)
+        moment = dot(axis, M)
         before = swing_energy(p, s, j)
         swing_step(h, p.inertia, p.stiffness, p.damping, p.free_angle, moment, &s.rate[j], &s.angle[j])
         # powers at the middle of the step: contacts took this much less, stops (with the damping of their implicit step) keep the rest
-        s.lost[1] -= 0.5 * h * vec3.dot(Q, D) * (s.rate[j] - rate)
+        s.lost[1] -= 0.5 * h * dot(axis, D) * (s.rate[j] - rate)
         s.lost[2] += 0.5 * h * moment * (rate + s.rate[j]) - (swing_energy(p, s, j) - before)
         # the base feels the moment less what accelerated the head
-        vec3.add_scaled(t, -p.inertia * (s.rate[j] - rate) / h, Q, t)
+        M = add(M, mul(-p.inertia * (s.rate[j] - rate) / h, axis))
         loads.kinetic += 0.5 * p.inertia * s.rate[j] * s.rate[j]
         loads.stored += swing_energy(p, s, j) - 0.5 * p.inertia * s.rate[j] * s.rate[j]
-    rot3.apply(p.R_azimuth, t, M)
-    vec3.fill(p.hinge_x, 0.0, 0.0, hinge)
-    vec3.cross(hinge, F_A, t)
-    vec3.add(M, t, F_A + 3)
+    return wrench_of(f, add(mat_vec(p.R_azimuth, M), cross(xyz(p.hinge_x, 0.0, 0.0), f)))
 
 
 cdef inline void head_events(const HeadParams *p, HeadState *s, double h, int contacts, int fired, MechanismOutput *out) noexcept nogil:
@@ -494,13 +443,13 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     cdef HeadSelf *m = <HeadSelf *> self
     cdef const HeadParams *p = &m.p
     cdef HeadState *s = &m.s
-    cdef HeadPose H
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V_TA = twist(inp.V_TA)
+    cdef HeadPose H = head_pose(p, s, X_TA, V_TA)
     cdef HeadLoads loads
     cdef Contact found[16]
-    cdef double t[3]
     cdef int i, k, n, fired = 0
     memset(&loads, 0, sizeof(HeadLoads))
-    head_pose(p, s, inp.X_TA, inp.V_TA, &H)
     n = head_contacts(p, &H, found)
     for i in range(n):
         push(p, &found[i], &H, s, inp.dt, &loads)
@@ -515,12 +464,9 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
         else:
             n += press_latch(p, s, &H, k, &loads)
     # work of the target, whose surface moves at -V relative to the base
-    vec3.cross(inp.V_TA + 3, inp.X_TA, t)
-    vec3.sub(inp.V_TA, t, t)
-    s.supplied += inp.dt * (vec3.dot(loads.F_T, t) + vec3.dot(loads.F_T + 3, inp.V_TA + 3))
-    for i in range(6):
-        out.F_T[i] = loads.F_T[i]
-    swing_head(p, s, inp, &loads, out.F_A)
+    s.supplied += inp.dt * (dot(loads.F_T.f, sub(V_TA.v, cross(V_TA.w, X_TA.p))) + dot(loads.F_T.m, V_TA.w))
+    put_wrench(loads.F_T, out.F_T)
+    put_wrench(swing_head(p, s, inp, &loads), out.F_A)
     head_events(p, s, inp.dt, n, fired, out)
     head_report(s, n, &loads, <HeadRecord *> aux)
 
@@ -594,8 +540,8 @@ cdef class BerthingHead(MechanismPart):
             for j in range((1 << p.levels) + 1):
                 azimuth = 2.0 * np.pi * j / (1 << p.levels)
                 c, s = np.cos(azimuth), np.sin(azimuth)
-                p.start[i][j][0], p.start[i][j][1], p.start[i][j][2] = x2, r2 * c, r2 * s
-                p.along[i][j][0], p.along[i][j][1], p.along[i][j][2] = x1 - x2, (r1 - r2) * c, (r1 - r2) * s
+                p.start[i][j] = xyz(x2, r2 * c, r2 * s)
+                p.along[i][j] = xyz(x1 - x2, (r1 - r2) * c, (r1 - r2) * s)
         points = np.asarray(t["latch_points_m"], dtype=float)
         if points.shape != (4, 2):
             raise ValueError(f"latch_points_m: shape {points.shape}, four rows of two needed")
@@ -621,8 +567,9 @@ cdef class BerthingHead(MechanismPart):
         p.latch_moment, p.latch_rate = t["latch_moment_n_m"], t["latch_rate_n_m_per_rad"]
         p.hinge_x = t["hinge_x_m"]
         c, s = np.cos(np.radians(t["hinge_azimuth_deg"])), np.sin(np.radians(t["hinge_azimuth_deg"]))
-        for i, value in enumerate((1.0, 0, 0, 0, c, -s, 0, s, c)):
-            p.R_azimuth[i] = value
+        p.R_azimuth.xx = 1.0
+        p.R_azimuth.yy, p.R_azimuth.yz = c, -s
+        p.R_azimuth.zy, p.R_azimuth.zz = s, c
         p.inertia, p.stiffness = t["head_inertia_kg_m2"], t["hinge_stiffness_n_m_per_rad"]
         p.damping, p.free_angle = t["hinge_damping_n_m_s_per_rad"], np.radians(t["hinge_free_angle_deg"])
         p.law.stiffness, p.law.damping, p.law.ramp = t["contact_stiffness_n_per_m"], t["contact_damping_n_s_per_m"], t["contact_ramp_m"]
@@ -641,15 +588,14 @@ cdef class BerthingHead(MechanismPart):
     def contacts(self, X_TA):
         """List of (depth, n, r) of the head with the base at X_TA (7,), latches not included."""
         cdef double X[7]
-        cdef double V[6]
+        cdef Twist still
         cdef HeadPose H
         cdef Contact found[16]
         cdef int i, n
         for i in range(7):
             X[i] = X_TA[i]
-        for i in range(6):
-            V[i] = 0.0
-        head_pose(&self.m.p, &self.m.s, X, V, &H)
+        memset(&still, 0, sizeof(still))
+        H = head_pose(&self.m.p, &self.m.s, pose(X), still)
         n = head_contacts(&self.m.p, &H, found)
         return [(found[i].depth, np.array([found[i].n[k] for k in range(3)]),
                  np.array([found[i].r[k] for k in range(3)])) for i in range(n)]

@@ -19,9 +19,8 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport (Mat3, Pose, Twist, Vec3, Wrench, add, cross, dot, mat_vec, neg, pose, put, put_wrench, quat, sub,
+                                        to_matrix, twist, vec, wrench_of, wrench_to_child, xyz)
 from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
                                MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, sphere_in_cavity
@@ -76,46 +75,42 @@ cdef struct PinSelf:
 
 cdef struct TorusFamily:
     const PinParams *p
-    const double *centre
-    const double *R
+    Vec3 centre
+    Mat3 R
     double s, c                           # direction of the measure in the meridian
     int edge                              # vertex of the socket's profile whose distance is measured, 0: a direction
     int first
 
 
-cdef inline void torus_sphere(const TorusFamily *f, int i, double *out) noexcept nogil:
-    cdef double a[3]
-    vec3.fill(0.0, f.p.circle[i][0], f.p.circle[i][1], a)
-    rot3.apply(f.R, a, out)
-    vec3.add(f.centre, out, out)
+cdef inline Vec3 torus_sphere(const TorusFamily *f, int i) noexcept nogil:
+    return add(f.centre, mat_vec(f.R, xyz(0.0, f.p.circle[i][0], f.p.circle[i][1])))
 
 
 cdef double torus_measure(const void *family, int i) noexcept nogil:
     # how far a sphere reaches along the outward normal of a face of the socket, or how near it is to one of its edges
     cdef const TorusFamily *f = <const TorusFamily *> family
-    cdef double P[3]
-    cdef double rho, x
-    torus_sphere(f, f.first + i, P)
-    rho = sqrt(P[1] * P[1] + P[2] * P[2])
+    cdef Vec3 P = torus_sphere(f, f.first + i)
+    cdef double rho = sqrt(P.y * P.y + P.z * P.z)
+    cdef double x
     if f.edge == 0:
-        return f.s * P[0] + f.c * rho
-    x = P[0] - f.p.lock_socket.x[f.edge]
+        return f.s * P.x + f.c * rho
+    x = P.x - f.p.lock_socket.x[f.edge]
     rho -= f.p.lock_socket.rho[f.edge]
     return -(x * x + rho * rho)
 
 
-cdef inline int torus_contacts(const PinParams *p, const double *centre, const double *R, Contact *out) noexcept nogil:
+cdef inline int torus_contacts(const PinParams *p, Vec3 centre, Mat3 R, Contact *out) noexcept nogil:
     """Deepest sphere of the torus against the lock's socket: rim plane, mouth edge, cone, its inner edge, cylinder; at most 4 contacts.
 
     Of contacts on the same side (normals less than a right angle apart) only the deepest counts: one region, one point.
     """
     cdef TorusFamily family
     cdef Contact touch[3]
-    cdef double P[3]
+    cdef Vec3 P
     cdef double value, best
     cdef int sector, depth, i, j, k, n, face, halvings, found = 0
     # before the rim plane: nothing can touch
-    if centre[0] < -p.torus_radius - p.tube_radius:
+    if centre.x < -p.torus_radius - p.tube_radius:
         return 0
     family.p = p
     family.centre = centre
@@ -134,11 +129,11 @@ cdef inline int torus_contacts(const PinParams *p, const double *centre, const d
             if value > best:
                 best = value
                 k = family.first + i
-        torus_sphere(&family, k, P)
-        n = sphere_in_cavity(&p.lock_socket, P, p.tube_radius, touch, 3)
+        P = torus_sphere(&family, k)
+        n = sphere_in_cavity(&p.lock_socket, &P.x, p.tube_radius, touch, 3)
         for i in range(n):
             for j in range(found):
-                if vec3.dot(out[j].n, touch[i].n) > 1e-9:
+                if dot(vec(out[j].n), vec(touch[i].n)) > 1e-9:
                     if touch[i].depth > out[j].depth:
                         out[j] = touch[i]
                     break
@@ -149,56 +144,44 @@ cdef inline int torus_contacts(const PinParams *p, const double *centre, const d
     return found
 
 
-cdef inline int pin_contacts(const PinParams *p, const double *X_TA, const double *R, Contact *out) noexcept nogil:
+cdef inline int pin_contacts(const PinParams *p, Vec3 p_TA, Mat3 R, Contact *out) noexcept nogil:
     """Pins, lock and planes; at most 14 contacts, in T."""
-    cdef double c[3]
-    cdef double a[3]
+    cdef Vec3 c
     cdef double offset
     cdef int k, i, n, found = 0
     for k in range(2):
         offset = p.pin_offset if k else -p.pin_offset
-        vec3.fill(p.pin_x, offset, 0.0, a)
-        rot3.apply(R, a, c)
-        vec3.add(X_TA, c, c)
+        c = add(p_TA, mat_vec(R, xyz(p.pin_x, offset, 0.0)))
         # into the axes of its own socket and back
-        c[1] -= offset
-        n = sphere_in_cavity(&p.pin_socket, c, p.pin_radius, out + found, 3)
+        c.y -= offset
+        n = sphere_in_cavity(&p.pin_socket, &c.x, p.pin_radius, out + found, 3)
         for i in range(n):
             out[found + i].r[1] += offset
         found += n
-    vec3.fill(p.lock_x, 0.0, 0.0, a)
-    rot3.apply(R, a, c)
-    vec3.add(X_TA, c, c)
-    found += torus_contacts(p, c, R, out + found)
+    found += torus_contacts(p, add(p_TA, mat_vec(R, xyz(p.lock_x, 0.0, 0.0))), R, out + found)
     for k in range(4):
-        vec3.fill(0.0, p.plane[k][0], p.plane[k][1], a)
-        rot3.apply(R, a, c)
-        vec3.add(X_TA, c, c)
-        if c[0] > 0.0:
-            out[found].depth = c[0]
-            vec3.fill(1.0, 0.0, 0.0, out[found].n)
-            vec3.copy(c, out[found].r)
+        c = add(p_TA, mat_vec(R, xyz(0.0, p.plane[k][0], p.plane[k][1])))
+        if c.x > 0.0:
+            out[found].depth = c.x
+            put(xyz(1.0, 0.0, 0.0), out[found].n)
+            put(c, out[found].r)
             out[found].kind = FACE
             out[found].index = PLANE + k
             found += 1
     return found
 
 
-cdef inline void add_contacts(const PinParams *p, PinState *s, const MechanismInput *inp, const Contact *found, int n, double *F_T,
+cdef inline void add_contacts(const PinParams *p, PinState *s, const MechanismInput *inp, const Contact *found, int n, Wrench *F_T,
                               double *stored) noexcept nogil:
-    """Wrench of the contacts on the target (6, T), their share of the ledger, the greatest penetration."""
+    """Wrench of the contacts on the target, T axes, their share of the ledger, the greatest penetration."""
+    cdef Vec3 p_TA = vec(inp.X_TA), v, zero = xyz(0.0, 0.0, 0.0)
+    cdef Twist V_TA = twist(inp.V_TA)
     cdef Reaction reaction
-    cdef double zero[3]
-    cdef double arm[3]
-    cdef double v[3]
     cdef int i
-    vec3.fill(0.0, 0.0, 0.0, zero)
     for i in range(n):
-        vec3.sub(found[i].r, inp.X_TA, arm)
-        vec3.cross(inp.V_TA + 3, arm, v)
-        vec3.add(inp.V_TA, v, v)
-        react(&p.law, &found[i], v, zero, &reaction)
-        add_wrench(reaction.force, found[i].r, 1.0, F_T)
+        v = add(V_TA.v, cross(V_TA.w, sub(vec(found[i].r), p_TA)))
+        react(&p.law, &found[i], &v.x, &zero.x, &reaction)
+        add_wrench(vec(reaction.force), vec(found[i].r), 1.0, F_T)
         s.lost[0] += inp.dt * reaction.damped_power
         s.lost[1] += inp.dt * reaction.friction_power
         stored[0] += 0.5 * p.law.stiffness * found[i].depth * found[i].depth
@@ -206,20 +189,14 @@ cdef inline void add_contacts(const PinParams *p, PinState *s, const MechanismIn
             s.depth_peak = found[i].depth
 
 
-cdef inline double lock_along(const PinParams *p, PinState *s, const MechanismInput *inp, const double *R, double *torus, double *F_T,
+cdef inline double lock_along(const PinParams *p, PinState *s, const MechanismInput *inp, Mat3 R, Vec3 *torus, Wrench *F_T,
                               double *stored) noexcept nogil:
     """Spring ball and lock: their force along X on the target [N], added to F_T; `torus` gets the centre of the torus in T."""
-    cdef double arm[3]
-    cdef double v[3]
-    cdef double f[3]
-    cdef double depth, slide, force = 0.0
+    cdef Vec3 arm = mat_vec(R, xyz(p.lock_x, 0.0, 0.0))
     # depth of the torus centre along X, and its speed
-    vec3.fill(p.lock_x, 0.0, 0.0, arm)
-    rot3.apply(R, arm, arm)
-    vec3.add(inp.X_TA, arm, torus)
-    vec3.cross(inp.V_TA + 3, arm, v)
-    depth = torus[0]
-    slide = inp.V_TA[0] + v[0]
+    cdef double depth, slide = inp.V_TA[0] + cross(vec(inp.V_TA + 3), arm).x, force = 0.0
+    torus[0] = add(vec(inp.X_TA), arm)
+    depth = torus.x
     if inp.commands & MECHANISM_COMMAND_RELEASE:
         s.locked = 0.0
         s.lost[2] += s.lock_energy
@@ -234,33 +211,19 @@ cdef inline double lock_along(const PinParams *p, PinState *s, const MechanismIn
     s.lock_energy = -0.5 * force * (p.roller_exit - depth) if s.locked != 0.0 else 0.0
     stored[0] += s.lock_energy
     if force != 0.0:
-        vec3.fill(force, 0.0, 0.0, f)
-        add_wrench(f, torus, 1.0, F_T)
+        add_wrench(xyz(force, 0.0, 0.0), torus[0], 1.0, F_T)
     return force
 
 
-cdef inline void react_on_base(const MechanismInput *inp, MechanismOutput *out) noexcept nogil:
-    """F_A: the wrench on the target, opposite, at and in A. No moving part has mass."""
-    cdef double F[6]
-    cdef double arm[3]
-    cdef int i
-    for i in range(6):
-        F[i] = -out.F_T[i]
-    vec3.cross(inp.X_TA, F, arm)
-    vec3.sub(F + 3, arm, F + 3)
-    quat.rotate_back(inp.X_TA + 3, F, out.F_A)
-    quat.rotate_back(inp.X_TA + 3, F + 3, out.F_A + 3)
-
-
-cdef inline void pin_events(const PinParams *p, PinState *s, double dt, int contacts, int planes, const double *torus,
+cdef inline void pin_events(const PinParams *p, PinState *s, double dt, int contacts, int planes, Vec3 torus,
                             MechanismOutput *out) noexcept nogil:
     """First times of the events, signals, status, analogue values."""
     cdef int i
     s.time += dt
     if contacts > 0 and s.contact_time < 0.0:
         s.contact_time = s.time
-    if (s.cylinder_time < 0.0 and torus[0] > p.cylinder_x
-            and torus[1] * torus[1] + torus[2] * torus[2] < p.lock_socket.rho[2] * p.lock_socket.rho[2]):
+    if (s.cylinder_time < 0.0 and torus.x > p.cylinder_x
+            and torus.y * torus.y + torus.z * torus.z < p.lock_socket.rho[2] * p.lock_socket.rho[2]):
         s.cylinder_time = s.time
     if s.capture_time < 0.0 and s.locked != 0.0:
         s.capture_time = s.time
@@ -276,7 +239,7 @@ cdef inline void pin_events(const PinParams *p, PinState *s, double dt, int cont
     out.status = MECHANISM_STATUS_OUT_OF_RANGE if s.depth_peak > p.depth_limit else 0
     for i in range(8):
         out.analog[i] = 0.0
-    out.analog[0] = torus[0]
+    out.analog[0] = torus.x
 
 
 cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
@@ -285,26 +248,26 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
     cdef PinState *s = &m.s
     cdef PinsRecord *record = <PinsRecord *> aux
     cdef Contact found[16]
-    cdef double R[9]
-    cdef double torus[3]
-    cdef double arm[3]
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V_TA = twist(inp.V_TA)
+    cdef Mat3 R = to_matrix(X_TA.q)
+    cdef Vec3 torus
+    cdef Wrench F_T
     cdef double stored = 0.0
     cdef int i, n, planes = 0
-    for i in range(6):
-        out.F_T[i] = 0.0
-    quat.to_matrix(inp.X_TA + 3, R)
-    n = pin_contacts(p, inp.X_TA, R, found)
+    memset(&F_T, 0, sizeof(F_T))
+    n = pin_contacts(p, X_TA.p, R, found)
     for i in range(n):
         planes += found[i].index >= PLANE
-    add_contacts(p, s, inp, found, n, out.F_T, &stored)
-    record.lock_force = lock_along(p, s, inp, R, torus, out.F_T, &stored)
+    add_contacts(p, s, inp, found, n, &F_T, &stored)
+    record.lock_force = lock_along(p, s, inp, R, &torus, &F_T, &stored)
     # work of the target, whose surface moves at -V relative to the base
-    vec3.cross(inp.V_TA + 3, inp.X_TA, arm)
-    vec3.sub(inp.V_TA, arm, arm)
-    s.supplied += inp.dt * (vec3.dot(out.F_T, arm) + vec3.dot(out.F_T + 3, inp.V_TA + 3))
-    react_on_base(inp, out)
+    s.supplied += inp.dt * (dot(F_T.f, sub(V_TA.v, cross(V_TA.w, X_TA.p))) + dot(F_T.m, V_TA.w))
+    put_wrench(F_T, out.F_T)
+    # no moving part has mass: the base gets the opposite
+    put_wrench(wrench_to_child(X_TA, wrench_of(neg(F_T.f), neg(F_T.m))), out.F_A)
     pin_events(p, s, inp.dt, n, planes, torus, out)
-    record.lock_depth = torus[0]
+    record.lock_depth = torus.x
     record.contacts = n
     record.depth_peak = s.depth_peak
     record.first_contact_time = s.contact_time
@@ -412,13 +375,11 @@ cdef class BerthingPins(MechanismPart):
     def contacts(self, X_TA):
         """List of (depth, n, r, index) with the base at X_TA (7,); index >= 100: docking planes."""
         cdef double X[7]
-        cdef double R[9]
         cdef Contact found[16]
         cdef int i, n
         for i in range(7):
             X[i] = X_TA[i]
-        quat.to_matrix(X + 3, R)
-        n = pin_contacts(&self.m.p, X, R, found)
+        n = pin_contacts(&self.m.p, vec(X), to_matrix(quat(X + 3)), found)
         return [(found[i].depth, np.array([found[i].n[k] for k in range(3)]), np.array([found[i].r[k] for k in range(3)]), found[i].index)
                 for i in range(n)]
 

@@ -2,8 +2,7 @@
 
 from libc.math cimport sqrt, fabs
 
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport Vec3, Wrench, add, cross, mul
 
 
 cdef inline void swing_step(double h, double inertia, double stiffness, double damping, double free_angle, double moment, double *w,
@@ -22,9 +21,7 @@ cdef inline void swing_step(double h, double inertia, double stiffness, double d
     w[0] = w_next
 
 
-cdef inline void add_wrench(const double *f, const double *r, double sign, double *W) noexcept nogil:
+cdef inline void add_wrench(Vec3 f, Vec3 r, double sign, Wrench *W) noexcept nogil:
     # force sign f at the point r, about the origin
-    cdef double t[3]
-    vec3.add_scaled(W, sign, f, W)
-    vec3.cross(r, f, t)
-    vec3.add_scaled(W + 3, sign, t, W + 3)
+    W.f = add(W.f, mul(sign, f))
+    W.m = add(W.m, mul(sign, cross(r, f)))

@@ -1,7 +1,9 @@
 """Structs and functions of `contact.pyx`."""
 
+from rt_kernels.algebra.values cimport Mat3, Vec3, Wrench
 from rt_kernels.contact.primitives cimport Contact
 from rt_kernels.contact.reaction cimport ContactLaw
+from rt_kernels.mechanisms.ring.platform cimport RingPose
 
 cdef enum:
     PETALS = 3
@@ -11,27 +13,32 @@ cdef enum:
     LATCH_CONTACTS = 12
 
 
+cdef struct Edge:
+    Vec3 start
+    Vec3 vector
+
+
 cdef struct RingGeometry:
     double inner_radius              # R_R, inner circle of the ring plane
     double face_radius               # outer edge of the ring face
     double outer_radius              # R_R,max: circle below the plane where generators and upper segments start
     double azimuth[PETALS]           # of the petals in the ring frame
-    double R_petal[PETALS][9]        # petal frame in the ring frame (turn about X)
+    Mat3 R_petal[PETALS]             # petal frame in the ring frame (turn about X)
     int levels                       # 2^levels + 1 generators per petal
-    double start[MAX_GENERATORS][3]  # generators of a petal: start and vector, petal axes
-    double along[MAX_GENERATORS][3]
-    double upper[2][2][3]            # flank (minus, plus): start C and vector C to A
-    double lower[2][2][3]            # start E and vector E to A
-    double outward[2][3]             # outward normal of the flank face
-    double plane_point[2][3]         # on the ring plane beside the petal
+    Vec3 start[MAX_GENERATORS]       # generators of a petal: start and vector, petal axes
+    Vec3 along[MAX_GENERATORS]
+    Edge upper[2]                    # flank (minus, plus): from C to A
+    Edge lower[2]                    # from E to A
+    Vec3 outward[2]                  # outward normal of the flank face
+    Vec3 plane_point[2]              # on the ring plane beside the petal
     double chord_error               # largest distance of the straight flank edge from the true one, m
     double depth_max                 # of a flank contact: beyond it the petals have passed each other
 
 
 cdef struct RingLatch:
-    double tip[3]                    # B, extended, ring axes
-    double inner[3]                  # A
-    double out[3]                    # n_L, from A to B
+    Vec3 tip                         # B, extended, ring axes
+    Vec3 inner                       # A
+    Vec3 out                         # n_L, from A to B
 
 
 cdef struct RingLatchLaw:
@@ -52,25 +59,17 @@ cdef struct RingLatchState:
 
 
 cdef struct RingSensors:
-    double position[3][3]            # feet of the plungers on the ring plane, ring axes
+    Vec3 position[3]                 # feet of the plungers on the ring plane, ring axes
     double protrusion                # of a free plunger
     double stiffness
     double preload
     double switch_compression
 
 
-# Pose and motion of the active ring N in the target port T (the target ring), T axes.
-cdef struct RingPose:
-    double p[3]
-    double R[9]
-    double v[3]
-    double w[3]
-
-
 cdef struct RingLoads:
-    double F_T[6]                    # on the target ring, at T, T axes
-    double F_N[6]                    # on the active ring, about its centre, T axes
-    double D_N[6]                    # part of F_N from friction and contact damping
+    Wrench F_T                       # on the target ring, at T, T axes
+    Wrench F_N                       # on the active ring, about its centre, T axes
+    Wrench D_N                       # part of F_N from friction and contact damping
     double lost_power                # friction and contact damping at the rates of the start of the step, W
     double stored                    # contact springs and plungers, J
     double depth                     # deepest penetration, m
@@ -79,7 +78,7 @@ cdef struct RingLoads:
     double plunger[3]
 
 
-cdef int ring_contacts(const RingGeometry *g, const double *p_TN, const double *R_TN, Contact *out) noexcept nogil
+cdef int ring_contacts(const RingGeometry *g, Vec3 p_TN, Mat3 R_TN, Contact *out) noexcept nogil
 cdef void contact_loads(const ContactLaw *law, const Contact *contacts, int count, const RingPose *N, RingLoads *out) noexcept nogil
 cdef void sensor_loads(const RingSensors *s, const RingGeometry *g, const RingPose *N, RingLoads *out) noexcept nogil
 cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, RingLatchState *states, const RingPose *N, double h,

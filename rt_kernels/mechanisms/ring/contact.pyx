@@ -23,56 +23,51 @@ import numpy as np
 from libc.math cimport fabs, sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport Mat3, Vec3, add, cross, dot, mat, mat_multiply, mat_vec, mul, norm, put, sub, vec, xyz
 from rt_kernels.contact.primitives cimport Contact, FACE, deepest_of_family, segment_circle, segment_segment
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 
 
+cdef struct Circle:
+    Vec3 centre
+    Vec3 axis
+
+
 cdef struct Family:
     const RingGeometry *g
-    const double *p                  # frame of the petal ring in T
-    const double *R                  # petal frame in T
-    const double *centre             # circle
-    const double *axis
+    Vec3 p                           # frame of the petal ring in T
+    Mat3 R                           # petal frame in T
+    Circle circle
 
 
-cdef inline void generator(const Family *f, int i, double *P, double *L) noexcept nogil:
-    # generator i of a petal in T
-    rot3.apply(f.R, f.g.start[i], P)
-    vec3.add(f.p, P, P)
-    rot3.apply(f.R, f.g.along[i], L)
+cdef inline Vec3 generator_start(const Family *f, int i) noexcept nogil:
+    # of generator i of a petal, in T
+    return add(f.p, mat_vec(f.R, f.g.start[i]))
+
+
+cdef inline Vec3 generator_vector(const Family *f, int i) noexcept nogil:
+    return mat_vec(f.R, f.g.along[i])
 
 
 cdef inline double generator_radius(const void *family, int i) noexcept nogil:
     """Distance from the circle's centre at which generator i, prolonged, crosses the plane of the circle."""
     cdef const Family *f = <const Family *> family
-    cdef double P[3]
-    cdef double L[3]
-    cdef double t, slope
-    generator(f, i, P, L)
-    vec3.sub(P, f.centre, P)
-    slope = vec3.dot(f.axis, L)
+    cdef Vec3 L = generator_vector(f, i)
+    cdef Vec3 P = sub(generator_start(f, i), f.circle.centre)
+    cdef double slope = dot(f.circle.axis, L)
     if fabs(slope) < 1e-12:
         return 0.0
-    t = -vec3.dot(f.axis, P) / slope
-    vec3.add_scaled(P, t, L, P)
-    return vec3.norm(P)
+    return norm(add(P, mul(-dot(f.circle.axis, P) / slope, L)))
 
 
 cdef inline double generator_end(const Family *f, int i) noexcept nogil:
     # crossing parameter t of generator i with the plane of the circle
-    cdef double P[3]
-    cdef double L[3]
-    generator(f, i, P, L)
-    vec3.sub(f.centre, P, P)
-    return vec3.dot(f.axis, P) / vec3.dot(f.axis, L)
+    return dot(f.circle.axis, sub(f.circle.centre, generator_start(f, i))) / dot(f.circle.axis, generator_vector(f, i))
 
 
 cdef inline bint petal_circle(const Family *f, bint active_is_line, Contact *out) noexcept nogil:
     """Cone of a petal against the inner circle of the other ring: the deepest generator that reaches the plane of the circle."""
-    cdef double P[3]
-    cdef double L[3]
+    cdef Vec3 P, L
     cdef double value, radius, t
     cdef int halvings, i, k, deepest, step, last = 1 << f.g.levels
     # both rings far apart: even the tip does not reach the plane of the circle
@@ -99,145 +94,107 @@ cdef inline bint petal_circle(const Family *f, bint active_is_line, Contact *out
                 k += step
         if i < 0:
             return False
-    generator(f, i, P, L)
-    if segment_circle(P, L, f.centre, f.axis, f.g.inner_radius, active_is_line, 3, out):
+    P = generator_start(f, i)
+    L = generator_vector(f, i)
+    if segment_circle(&P.x, &L.x, &f.circle.centre.x, &f.circle.axis.x, f.g.inner_radius, active_is_line, 3, out):
         out.index = i
         return out.depth < f.g.depth_max
     return False
 
 
-cdef inline bint flank_pair(const RingGeometry *g, const double *p_A, const double *R_A, int a, const double *p_P, const double *R_P, int b,
+cdef inline bint flank_pair(const RingGeometry *g, Vec3 p_A, const Mat3 *R_A, int a, Vec3 p_P, const Mat3 *R_P, int b,
                             Contact *out) noexcept nogil:
     """Flank a of an active petal against flank b of a target one: the deepest of the four pairs of edges (one region, one point)."""
-    cdef double OA[3]
-    cdef double LA[3]
-    cdef double OP[3]
-    cdef double LP[3]
-    cdef double reference[3]
-    cdef double t[3]
-    cdef const double *edge      # start, then vector
+    # into the target body: out of the active face, against the target one
+    cdef Vec3 reference = sub(mat_vec(R_A[0], g.outward[a]), mat_vec(R_P[0], g.outward[b]))
+    cdef Vec3 OA, LA, OP, LP
+    cdef Edge edge
     cdef Contact found
     cdef double best = 0.0
     cdef int i, j
-    # into the target body: out of the active face, against the target one
-    rot3.apply(R_A, g.outward[a], reference)
-    rot3.apply(R_P, g.outward[b], t)
-    vec3.sub(reference, t, reference)
     for i in range(2):
-        edge = <const double *> &g.upper[a][0][0] if i == 0 else &g.lower[a][0][0]
-        rot3.apply(R_A, edge, OA)
-        vec3.add(p_A, OA, OA)
-        rot3.apply(R_A, edge + 3, LA)
+        edge = g.upper[a] if i == 0 else g.lower[a]
+        OA = add(p_A, mat_vec(R_A[0], edge.start))
+        LA = mat_vec(R_A[0], edge.vector)
         for j in range(2):
-            edge = <const double *> &g.upper[b][0][0] if j == 0 else &g.lower[b][0][0]
-            rot3.apply(R_P, edge, OP)
-            vec3.add(p_P, OP, OP)
-            rot3.apply(R_P, edge + 3, LP)
-            if segment_segment(OA, LA, OP, LP, reference, &found) and found.depth > best and found.depth < g.depth_max:
+            edge = g.upper[b] if j == 0 else g.lower[b]
+            OP = add(p_P, mat_vec(R_P[0], edge.start))
+            LP = mat_vec(R_P[0], edge.vector)
+            if segment_segment(&OA.x, &LA.x, &OP.x, &LP.x, &reference.x, &found) and found.depth > best and found.depth < g.depth_max:
                 best = found.depth
                 out[0] = found
     return best > 0.0
 
 
-cdef int ring_contacts(const RingGeometry *g, const double *p_TN, const double *R_TN, Contact *out) noexcept nogil:
+cdef int ring_contacts(const RingGeometry *g, Vec3 p_TN, Mat3 R_TN, Contact *out) noexcept nogil:
     """All contacts of ring on ring, at most RING_CONTACTS - 6. The target ring is the same ring, turned by 180 deg about Z of T."""
-    cdef double R_A[PETALS][9]
-    cdef double R_P[PETALS][9]
-    cdef double R_TP[9]
-    cdef double origin[3]
-    cdef double axis_T[3]
-    cdef double axis_N[3]
-    cdef double P[3]
-    cdef Family family
-    cdef double rho2, tip
+    cdef Mat3 R_A[PETALS]
+    cdef Mat3 R_P[PETALS]
+    cdef Mat3 R_TP
+    cdef Vec3 P, origin = xyz(0.0, 0.0, 0.0), axis_T = xyz(1.0, 0.0, 0.0), axis_N = xyz(R_TN.xx, R_TN.yx, R_TN.zx)
+    cdef Family active, target
+    cdef double rho2
     cdef int k, s, found = 0
-    vec3.fill(0.0, 0.0, 0.0, origin)
-    vec3.fill(1.0, 0.0, 0.0, axis_T)
-    vec3.fill(R_TN[0], R_TN[3], R_TN[6], axis_N)
     # rings farther apart than two petals: nothing can touch
-    tip = 2.0 * (g.upper[0][0][0] + g.upper[0][1][0])
-    if p_TN[0] < -tip - 0.5 * g.inner_radius:
+    if p_TN.x < -(2.0 * (g.upper[0].start.x + g.upper[0].vector.x)) - 0.5 * g.inner_radius:
         return 0
-    rot3.identity(R_TP)
-    R_TP[0] = -1.0
-    R_TP[4] = -1.0
+    memset(&R_TP, 0, sizeof(R_TP))
+    R_TP.xx = -1.0; R_TP.yy = -1.0; R_TP.zz = 1.0
     for k in range(PETALS):
-        rot3.multiply(R_TN, g.R_petal[k], R_A[k])
-        rot3.multiply(R_TP, g.R_petal[k], R_P[k])
+        R_A[k] = mat_multiply(R_TN, g.R_petal[k])
+        R_P[k] = mat_multiply(R_TP, g.R_petal[k])
     # petal cones in the opposite inner circle, both ways
-    family.g = g
+    active.g = target.g = g
+    active.p = target.circle.centre = p_TN
+    target.p = active.circle.centre = origin
+    active.circle.axis = axis_T
+    target.circle.axis = axis_N
     for k in range(PETALS):
-        family.p = p_TN
-        family.R = R_A[k]
-        family.centre = origin
-        family.axis = axis_T
-        if petal_circle(&family, True, &out[found]):
-            found += 1
-        family.p = origin
-        family.R = R_P[k]
-        family.centre = p_TN
-        family.axis = axis_N
-        if petal_circle(&family, False, &out[found]):
-            found += 1
+        active.R = R_A[k]
+        found += petal_circle(&active, True, &out[found])
+        target.R = R_P[k]
+        found += petal_circle(&target, False, &out[found])
     # flanks: active plus flank k faces target plus flank (1 - k), active minus flank faces target minus flank (2 - k), modulo 3
     for k in range(PETALS):
-        if flank_pair(g, p_TN, R_A[k], 1, origin, R_P[(4 - k) % 3], 1, &out[found]):
-            found += 1
-        if flank_pair(g, p_TN, R_A[k], 0, origin, R_P[(5 - k) % 3], 0, &out[found]):
-            found += 1
+        found += flank_pair(g, p_TN, &R_A[k], 1, origin, &R_P[(4 - k) % 3], 1, &out[found])
+        found += flank_pair(g, p_TN, &R_A[k], 0, origin, &R_P[(5 - k) % 3], 0, &out[found])
     # ring plane on ring plane
     for k in range(PETALS):
         for s in range(2):
-            rot3.apply(R_A[k], g.plane_point[s], P)
-            vec3.add(p_TN, P, P)
-            rho2 = P[1] * P[1] + P[2] * P[2]
-            if 0.0 < P[0] < g.depth_max and g.inner_radius * g.inner_radius < rho2 < g.face_radius * g.face_radius:
-                out[found].depth = P[0]
-                vec3.copy(axis_T, out[found].n)
-                vec3.copy(P, out[found].r)
+            P = add(p_TN, mat_vec(R_A[k], g.plane_point[s]))
+            rho2 = P.y * P.y + P.z * P.z
+            if 0.0 < P.x < g.depth_max and g.inner_radius * g.inner_radius < rho2 < g.face_radius * g.face_radius:
+                out[found].depth = P.x
+                put(axis_T, out[found].n)
+                put(P, out[found].r)
                 out[found].kind = FACE
                 out[found].index = 2 * k + s
                 found += 1
     return found
 
 
-cdef inline void push(const double *f, const double *r, const RingPose *N, RingLoads *out) noexcept nogil:
+cdef inline void push(Vec3 f, Vec3 r, const RingPose *N, RingLoads *out) noexcept nogil:
     # force f on the target ring at the point r (T), and its reaction on the active ring
-    cdef double t[3]
-    vec3.add(out.F_T, f, out.F_T)
-    vec3.cross(r, f, t)
-    vec3.add(out.F_T + 3, t, out.F_T + 3)
-    vec3.sub(out.F_N, f, out.F_N)
-    vec3.sub(r, N.p, t)
-    vec3.cross(t, f, t)
-    vec3.sub(out.F_N + 3, t, out.F_N + 3)
-
-
-cdef inline void point_velocity(const RingPose *N, const double *r, double *v) noexcept nogil:
-    # of the ring's material point at r, relative to T
-    cdef double arm[3]
-    vec3.sub(r, N.p, arm)
-    vec3.cross(N.w, arm, v)
-    vec3.add(N.v, v, v)
+    out.F_T.f = add(out.F_T.f, f)
+    out.F_T.m = add(out.F_T.m, cross(r, f))
+    out.F_N.f = sub(out.F_N.f, f)
+    out.F_N.m = sub(out.F_N.m, cross(sub(r, N.p), f))
 
 
 cdef void contact_loads(const ContactLaw *law, const Contact *contacts, int count, const RingPose *N, RingLoads *out) noexcept nogil:
     cdef Reaction reaction
-    cdef double v[3]
-    cdef double f[3]
-    cdef double zero[3]
+    cdef Vec3 v, arm, damped, zero = xyz(0.0, 0.0, 0.0)
     cdef int i
-    vec3.fill(0.0, 0.0, 0.0, zero)
     for i in range(count):
-        point_velocity(N, contacts[i].r, v)
-        react(law, &contacts[i], v, zero, &reaction)
-        push(reaction.force, contacts[i].r, N, out)
+        # the ring's material point, relative to T
+        arm = sub(vec(contacts[i].r), N.p)
+        v = add(N.v, cross(N.w, arm))
+        react(law, &contacts[i], &v.x, &zero.x, &reaction)
+        push(vec(reaction.force), vec(contacts[i].r), N, out)
         # what is not the contact spring
-        vec3.add_scaled(reaction.force, -law.stiffness * contacts[i].depth, contacts[i].n, f)
-        vec3.sub(out.D_N, f, out.D_N)
-        vec3.sub(contacts[i].r, N.p, v)
-        vec3.cross(v, f, v)
-        vec3.sub(out.D_N + 3, v, out.D_N + 3)
+        damped = add(vec(reaction.force), mul(-law.stiffness * contacts[i].depth, vec(contacts[i].n)))
+        out.D_N.f = sub(out.D_N.f, damped)
+        out.D_N.m = sub(out.D_N.m, cross(arm, damped))
         out.lost_power += reaction.damped_power + reaction.friction_power
         out.stored += 0.5 * law.stiffness * contacts[i].depth * contacts[i].depth
         if contacts[i].depth > out.depth:
@@ -246,24 +203,21 @@ cdef void contact_loads(const ContactLaw *law, const Contact *contacts, int coun
 
 cdef void sensor_loads(const RingSensors *s, const RingGeometry *g, const RingPose *N, RingLoads *out) noexcept nogil:
     """Three plungers against the target plane x = 0: spring force along X, switch at a set compression."""
-    cdef double P[3]
-    cdef double f[3]
+    cdef Vec3 P
     cdef double rho2, x
     cdef int k
     for k in range(3):
         out.plunger[k] = 0.0
         out.aligned[k] = False
-        rot3.apply(N.R, s.position[k], P)
-        vec3.add(N.p, P, P)
-        rho2 = P[1] * P[1] + P[2] * P[2]
-        x = P[0] + s.protrusion
+        P = add(N.p, mat_vec(N.R, s.position[k]))
+        rho2 = P.y * P.y + P.z * P.z
+        x = P.x + s.protrusion
         if x > 0.0 and g.inner_radius * g.inner_radius < rho2 < g.face_radius * g.face_radius:
             if x > s.protrusion:
                 x = s.protrusion
             out.plunger[k] = x
             out.aligned[k] = x >= s.switch_compression
-            vec3.fill(s.preload + s.stiffness * x, 0.0, 0.0, f)
-            push(f, P, N, out)
+            push(xyz(s.preload + s.stiffness * x, 0.0, 0.0), P, N, out)
             out.stored += s.preload * x + 0.5 * s.stiffness * x * x
 
 
@@ -283,107 +237,99 @@ cdef inline void latch_step(double h, double m, double k, double f0, double f, d
 cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, RingLatchState *states, const RingPose *N, double h,
                              RingLoads *out) noexcept nogil:
     """One step of the six latches: guiding face, firing, locking face of the stops."""
-    cdef double B[3]
-    cdef double A[3]
-    cdef double C[3]
-    cdef double E[3]
-    cdef double n_L[3]
-    cdef double n[3]
-    cdef double f[3]
     cdef double x_tip = law.stop_radius_max - law.stop_radius_min
     cdef double x_v = x_tip - law.stop_radius_min
     cdef double sqrt_half = sqrt(0.5)
     cdef double d_C, d_E, depth, share, kap, f_n
-    cdef double t = 0.0
+    cdef Vec3 A, B, C, E, n_L, n
     cdef Contact locked[2]
     cdef int i, count
     for i in range(RING_LATCHES):
-        rot3.apply(N.R, law.latch[i].tip, B)
-        vec3.add(N.p, B, B)
-        rot3.apply(N.R, law.latch[i].out, n_L)
+        B = add(N.p, mat_vec(N.R, law.latch[i].tip))
+        n_L = mat_vec(N.R, law.latch[i].out)
         # far from the stops: the spring holds the latch out
-        if B[0] < -0.05:
+        if B.x < -0.05:
             states[i].x = 0.0
             states[i].v = 0.0
             continue
-        rot3.apply(N.R, law.latch[i].inner, A)
-        vec3.add(N.p, A, A)
+        A = add(N.p, mat_vec(N.R, law.latch[i].inner))
         # crossing of the latch line with the plane of the stop's edge
         d_C = 1e9
-        vec3.copy(A, E)
-        if fabs(n_L[0]) > 1e-9:
-            t = (x_tip - A[0]) / n_L[0]
-            vec3.add_scaled(A, t, n_L, E)
-            d_C = sqrt(E[1] * E[1] + E[2] * E[2])
-        if states[i].fired == 0.0 and d_C < law.stop_radius_min and B[0] > x_tip:
+        C = A
+        if fabs(n_L.x) > 1e-9:
+            C = add(A, mul((x_tip - A.x) / n_L.x, n_L))
+            d_C = from_axis(C)
+        if states[i].fired == 0.0 and d_C < law.stop_radius_min and B.x > x_tip:
             states[i].fired = 1.0
             states[i].v = 0.0
         if states[i].fired != 0.0:
             # behind the stop the spring drives the latch out as far as the locking face r = x - x_v lets it, and it never goes back in
-            tip_on_locking_face(law, &states[i], B, n_L, x_v, E, &d_E, &depth)
+            E = tip_on_locking_face(law, &states[i], B, n_L, x_v, &depth)
+            d_E = from_axis(E)
             count = 0
             if 0.0 < depth < 0.03 and d_E > law.stop_radius_min:
                 locking_contact(depth, E, d_E, &locked[count])
                 count += 1
             # the segment at the stop's edge
-            if fabs(n_L[0]) > 1e-9:
-                vec3.add_scaled(A, t, n_L, C)
+            if fabs(n_L.x) > 1e-9:
                 depth = (d_C - law.stop_radius_min) * sqrt_half
-                if 0.0 < depth < 0.03 and A[0] < x_tip < E[0]:
+                if 0.0 < depth < 0.03 and A.x < x_tip < E.x:
                     locking_contact(depth, C, d_C, &locked[count])
                     count += 1
             contact_loads(contact_law, locked, count, N, out)
             out.stored += states[i].x * (law.preload + 0.5 * law.stiffness * states[i].x)
             continue
         # guiding face: 45 deg cone r = R_max - x against the tip at its present compression
-        vec3.add_scaled(B, -states[i].x, n_L, E)
-        d_E = sqrt(E[1] * E[1] + E[2] * E[2])
-        vec3.fill(sqrt_half, sqrt_half * E[1] / d_E, sqrt_half * E[2] / d_E, n)
-        depth = (d_E - (law.stop_radius_max - E[0])) * sqrt_half
-        share = vec3.dot(n_L, n)
-        if depth + share * states[i].x > 0.0 and E[0] < x_tip + 0.01:
+        E = add(B, mul(-states[i].x, n_L))
+        d_E = from_axis(E)
+        n = xyz(sqrt_half, sqrt_half * E.y / d_E, sqrt_half * E.z / d_E)
+        depth = (d_E - (law.stop_radius_max - E.x)) * sqrt_half
+        share = dot(n_L, n)
+        if depth + share * states[i].x > 0.0 and E.x < x_tip + 0.01:
             # the contact spring inside the implicit step: depth = depth0 - share (x - x_now)
             kap = law.contact_stiffness * share * share if depth > 0.0 else 0.0
             f_n = law.contact_stiffness * (depth + share * states[i].x) if depth > 0.0 else 0.0
             latch_step(h, law.mass, law.stiffness + kap, law.preload, share * f_n, &states[i].v, &states[i].x)
-            vec3.add_scaled(B, -states[i].x, n_L, E)
-            d_E = sqrt(E[1] * E[1] + E[2] * E[2])
-            depth = (d_E - (law.stop_radius_max - E[0])) * sqrt_half
+            E = add(B, mul(-states[i].x, n_L))
+            depth = (from_axis(E) - (law.stop_radius_max - E.x)) * sqrt_half
             if states[i].x > law.stroke:
                 states[i].x = law.stroke
                 states[i].v = 0.0
             if depth > 0.0:
-                vec3.scale(law.contact_stiffness * depth, n, f)
-                push(f, E, N, out)
+                push(mul(law.contact_stiffness * depth, n), E, N, out)
         else:
             latch_step(h, law.mass, law.stiffness, law.preload, 0.0, &states[i].v, &states[i].x)
         out.stored += states[i].x * (law.preload + 0.5 * law.stiffness * states[i].x) + 0.5 * law.mass * states[i].v * states[i].v
 
 
-cdef inline void tip_on_locking_face(const RingLatchLaw *law, RingLatchState *s, const double *B, const double *n_L, double x_v, double *E,
-                                     double *d_E, double *depth) noexcept nogil:
-    """Tip of a fired latch: its compression shrinks to where the tip touches the locking face; penetration along the face's normal."""
-    cdef double gain
-    vec3.add_scaled(B, -s.x, n_L, E)
-    d_E[0] = sqrt(E[1] * E[1] + E[2] * E[2])
-    depth[0] = d_E[0] - (E[0] - x_v)
+cdef inline double from_axis(Vec3 P) noexcept nogil:
+    return sqrt(P.y * P.y + P.z * P.z)
+
+
+cdef inline Vec3 tip_on_locking_face(const RingLatchLaw *law, RingLatchState *s, Vec3 B, Vec3 n_L, double x_v,
+                                     double *depth) noexcept nogil:
+    """Tip of a fired latch: its compression shrinks to where the tip touches the locking face; `depth`: penetration along the face's
+    normal."""
+    cdef Vec3 E = add(B, mul(-s.x, n_L))
+    cdef double d_E = from_axis(E)
     # outward motion of the tip against the face, per extension of the latch
-    gain = (n_L[1] * E[1] + n_L[2] * E[2]) / d_E[0] - n_L[0]
+    cdef double gain = (n_L.y * E.y + n_L.z * E.z) / d_E - n_L.x
+    depth[0] = d_E - (E.x - x_v)
     if depth[0] < 0.0 and s.x > 0.0 and gain > 1e-3:
         s.x += depth[0] / gain
         if s.x < 0.0:
             s.x = 0.0
-        vec3.add_scaled(B, -s.x, n_L, E)
-        d_E[0] = sqrt(E[1] * E[1] + E[2] * E[2])
-        depth[0] = d_E[0] - (E[0] - x_v)
+        E = add(B, mul(-s.x, n_L))
+        depth[0] = from_axis(E) - (E.x - x_v)
     depth[0] *= sqrt(0.5)
+    return E
 
 
-cdef inline void locking_contact(double depth, const double *P, double d, Contact *out) noexcept nogil:
+cdef inline void locking_contact(double depth, Vec3 P, double d, Contact *out) noexcept nogil:
     cdef double c = sqrt(0.5)
     out.depth = depth
-    vec3.fill(-c, c * P[1] / d, c * P[2] / d, out.n)
-    vec3.copy(P, out.r)
+    put(xyz(-c, c * P.y / d, c * P.z / d), out.n)
+    put(P, out.r)
     out.kind = FACE
     out.index = 0
 
@@ -452,9 +398,13 @@ def petal_shape(inner_radius, outer_radius, height, half_angle, clearance, base_
     return {"start": np.array(start), "along": np.array(along), "upper": upper, "lower": lower, "outward": outward, "chord_error": error}
 
 
+cdef Vec3 _vector(object a) except *:
+    return xyz(a[0], a[1], a[2])
+
+
 cdef void fill_ring_geometry(object t, RingGeometry *g) except *:
     """From the parameter table `t` of a ring unit (keys of RING_PARAMETERS). Raises ValueError that names the key."""
-    cdef int i, j, k, s
+    cdef int i, k, s
     memset(g, 0, sizeof(RingGeometry))
     inner, face = t["inner_radius_m"], t["face_radius_m"]
     if not face > inner:
@@ -475,28 +425,21 @@ cdef void fill_ring_geometry(object t, RingGeometry *g) except *:
     g.depth_max = t["depth_limit_m"]
     cdef double[:, ::1] start = shape["start"], along = shape["along"]
     for i in range((1 << g.levels) + 1):
-        for j in range(3):
-            g.start[i][j] = start[i, j]
-            g.along[i][j] = along[i, j]
+        g.start[i] = vec(&start[i, 0])
+        g.along[i] = vec(&along[i, 0])
     cdef double[:, :, ::1] upper = shape["upper"], lower = shape["lower"]
     cdef double[:, ::1] outward = shape["outward"]
     for s in range(2):
-        for j in range(3):
-            g.outward[s][j] = outward[s, j]
-            for i in range(2):
-                g.upper[s][i][j] = upper[s, i, j]
-                g.lower[s][i][j] = lower[s, i, j]
+        g.outward[s] = vec(&outward[s, 0])
+        g.upper[s].start, g.upper[s].vector = vec(&upper[s, 0, 0]), vec(&upper[s, 1, 0])
+        g.lower[s].start, g.lower[s].vector = vec(&lower[s, 0, 0]), vec(&lower[s, 1, 0])
         azimuth = np.radians(t["petal_base_azimuth_deg"]) * (1 if s else -1)
-        g.plane_point[s][0] = 0.0
-        g.plane_point[s][1] = outer * np.cos(azimuth)
-        g.plane_point[s][2] = outer * np.sin(azimuth)
+        g.plane_point[s] = xyz(0.0, outer * np.cos(azimuth), outer * np.sin(azimuth))
     cdef double[:, ::1] R
     for k in range(PETALS):
         g.azimuth[k] = 2.0 * np.pi * k / 3.0
         R = rotation_x(g.azimuth[k])
-        for i in range(3):
-            for j in range(3):
-                g.R_petal[k][3 * i + j] = R[i, j]
+        g.R_petal[k] = mat(&R[0, 0])
 
 
 cdef void fill_contact_law(object t, ContactLaw *law) except *:
@@ -511,7 +454,7 @@ cdef void fill_contact_law(object t, ContactLaw *law) except *:
 
 
 cdef void fill_latches(object t, RingLatchLaw *law) except *:
-    cdef int i, j
+    cdef int i
     law.mass = t["latch_mass_kg"]
     law.stiffness = t["latch_stiffness_n_per_m"]
     law.preload = t["latch_preload_n"]
@@ -528,14 +471,13 @@ cdef void fill_latches(object t, RingLatchLaw *law) except *:
         out = R @ np.array([np.sin(angle), np.cos(angle), 0.0])
         tip = R @ np.array([t["latch_tip_x_m"], t["latch_tip_radius_m"], 0.0])
         inner = tip - t["latch_length_m"] * out
-        for j in range(3):
-            law.latch[i].tip[j] = tip[j]
-            law.latch[i].inner[j] = inner[j]
-            law.latch[i].out[j] = out[j]
+        law.latch[i].tip = _vector(tip)
+        law.latch[i].inner = _vector(inner)
+        law.latch[i].out = _vector(out)
 
 
 cdef void fill_sensors(object t, const RingGeometry *g, RingSensors *s) except *:
-    cdef int j, k
+    cdef int k
     s.protrusion = t["plunger_protrusion_m"]
     s.stiffness = t["plunger_stiffness_n_per_m"]
     s.preload = t["plunger_preload_n"]
@@ -544,8 +486,7 @@ cdef void fill_sensors(object t, const RingGeometry *g, RingSensors *s) except *
         raise ValueError(f"plunger_switch_m: {s.switch_compression} m, must be < plunger_protrusion_m ({s.protrusion} m)")
     for k in range(3):
         foot = rotation_x(g.azimuth[k] + np.pi / 3) @ np.array([0.0, g.outer_radius, 0.0])
-        for j in range(3):
-            s.position[k][j] = foot[j]
+        s.position[k] = _vector(foot)
 
 
 cdef class RingContact:
@@ -565,16 +506,10 @@ cdef class RingContact:
 
     def contacts(self, p_TN, R_TN):
         """List of (depth, n (3,), r (3,), kind, index) of the active ring at p_TN, R_TN."""
-        cdef double p[3]
-        cdef double R[9]
+        cdef double[::1] rotation = np.ascontiguousarray(R_TN, dtype=float).reshape(-1)
         cdef Contact found[RING_CONTACTS]
         cdef int i, n
-        rotation = np.asarray(R_TN, dtype=float).reshape(-1)
-        for i in range(3):
-            p[i] = p_TN[i]
-        for i in range(9):
-            R[i] = rotation[i]
-        n = ring_contacts(&self.geometry, p, R, found)
+        n = ring_contacts(&self.geometry, _vector(p_TN), mat(&rotation[0]), found)
         return [(found[i].depth, np.array([found[i].n[k] for k in range(3)]), np.array([found[i].r[k] for k in range(3)]),
                  found[i].kind, found[i].index) for i in range(n)]
 
@@ -584,8 +519,8 @@ cdef class RingContact:
         p = np.zeros(3) if p_TN is None else np.asarray(p_TN)
         count = (1 << self.geometry.levels) + 1
         turn = R @ rotation_x(self.geometry.azimuth[k])
-        start = np.array([[self.geometry.start[i][j] for j in range(3)] for i in range(count)])
-        along = np.array([[self.geometry.along[i][j] for j in range(3)] for i in range(count)])
+        start = np.array([[self.geometry.start[i].x, self.geometry.start[i].y, self.geometry.start[i].z] for i in range(count)])
+        along = np.array([[self.geometry.along[i].x, self.geometry.along[i].y, self.geometry.along[i].z] for i in range(count)])
         return start @ turn.T + p, along @ turn.T
 
 

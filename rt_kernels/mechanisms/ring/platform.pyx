@@ -27,28 +27,51 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
 from rt_kernels.algebra.sincos cimport atan2
+from rt_kernels.algebra.values cimport (Mat3, Twist, Vec3, Wrench, add, cross, dot, mat_multiply, mat_transposed_vec, mat_vec, mul, norm,
+                                        put, sub, twist, vec, xyz)
 
 
-cdef inline bint place_leg(const Leg *leg, const double *p_0N, const double *R_0N, LegMotion *m) noexcept nogil:
+cdef inline Vec3 column(Mat3 R, int i) noexcept nogil:
+    if i == 0:
+        return xyz(R.xx, R.yx, R.zx)
+    if i == 1:
+        return xyz(R.xy, R.yy, R.zy)
+    return xyz(R.xz, R.yz, R.zz)
+
+
+cdef inline Mat3 turn(Mat3 R, int axis, double s, double c) noexcept nogil:
+    """R Rot(axis): only two columns change."""
+    cdef Vec3 x = column(R, 0), y = column(R, 1), z = column(R, 2)
+    if axis == 0:
+        return of_columns(x, add(mul(c, y), mul(s, z)), sub(mul(c, z), mul(s, y)))
+    if axis == 1:
+        return of_columns(sub(mul(c, x), mul(s, z)), y, add(mul(c, z), mul(s, x)))
+    return of_columns(add(mul(c, x), mul(s, y)), sub(mul(c, y), mul(s, x)), z)
+
+
+cdef inline Mat3 of_columns(Vec3 x, Vec3 y, Vec3 z) noexcept nogil:
+    cdef Mat3 R
+    R.xx = x.x; R.xy = y.x; R.xz = z.x
+    R.yx = x.y; R.yy = y.y; R.yz = z.y
+    R.zx = x.z; R.zy = y.z; R.zz = z.z
+    return R
+
+
+cdef inline bint place_leg(const Leg *leg, const RingPose *N, LegMotion *m) noexcept nogil:
     """Joint coordinates of a ring pose in closed form. False if the pose is outside the leg's workspace (then the last one is kept)."""
-    cdef double d[3]
-    cdef double r[3]
-    cdef double e[3]
+    # the cut point from joint 1, in the frame of joint 1
+    cdef Vec3 r = mat_transposed_vec(leg.R_0J, sub(add(N.p, mat_vec(N.R, leg.p_NQ)), leg.p_0J))
+    cdef Vec3 e
+    cdef Mat3 R
     cdef double L, rho, planar, c1, s1, c2, s2, l12, l23, l23F2, h
-    rot3.apply(R_0N, leg.p_NQ, d)
-    vec3.add(p_0N, d, d)
-    vec3.sub(d, leg.p_0J, d)
-    rot3.apply_transposed(leg.R_0J, d, r)
     if leg.kind == RUS or leg.kind == RSU:
         # crank in the hinge plane, link to a point at height h above it
-        l12 = leg.link[0][0]
-        l23 = leg.link[leg.joints - 1][0]
-        h = r[2]
+        l12 = leg.link[0].x
+        l23 = leg.link[leg.joints - 1].x
+        h = r.z
         l23F2 = l23 * l23 - h * h
-        planar = r[0] * r[0] + r[1] * r[1]
+        planar = r.x * r.x + r.y * r.y
         if not (l23F2 > 0.0 and planar > 0.0):
             return False
         rho = sqrt(planar)
@@ -56,39 +79,39 @@ cdef inline bint place_leg(const Leg *leg, const double *p_0N, const double *R_0
         if not (c1 > -1.0 and c1 < 1.0):
             return False
         s1 = leg.elbow * sqrt((1.0 - c1) * (1.0 + c1))
-        m.c[0] = (c1 * r[0] - s1 * r[1]) / rho
-        m.s[0] = (s1 * r[0] + c1 * r[1]) / rho
+        m.c[0] = (c1 * r.x - s1 * r.y) / rho
+        m.s[0] = (s1 * r.x + c1 * r.y) / rho
         # direction of the link in the frame of its universal (or spherical) joint on the crank
-        vec3.fill(m.c[0] * r[0] + m.s[0] * r[1] - l12, -m.s[0] * r[0] + m.c[0] * r[1], r[2], e)
-        rot3.apply_transposed(leg.R_LU, e, e)
-        rho = sqrt(e[0] * e[0] + e[1] * e[1])
+        e = xyz(m.c[0] * r.x + m.s[0] * r.y - l12, -m.s[0] * r.x + m.c[0] * r.y, r.z)
+        e = mat_transposed_vec(leg.R_LU, e)
+        rho = sqrt(e.x * e.x + e.y * e.y)
         if not (rho > 1e-9 * l23):
             return False
-        m.c[1] = e[0] / rho
-        m.s[1] = e[1] / rho
+        m.c[1] = e.x / rho
+        m.s[1] = e.y / rho
         m.c[2] = rho / l23
-        m.s[2] = -e[2] / l23
+        m.s[2] = -e.z / l23
         m.p[0] = atan2(m.s[0], m.c[0])
         m.p[1] = atan2(m.s[1], m.c[1])
         m.p[2] = atan2(m.s[2], m.c[2])
     else:
-        L = vec3.norm(r)
-        rho = sqrt(r[0] * r[0] + r[2] * r[2])
+        L = norm(r)
+        rho = sqrt(r.x * r.x + r.z * r.z)
         if not (rho > 1e-9 * L):
             return False
-        m.c[0] = r[0] / rho
-        m.s[0] = -r[2] / rho
+        m.c[0] = r.x / rho
+        m.s[0] = -r.z / rho
         m.c[1] = rho / L
-        m.s[1] = r[1] / L
+        m.s[1] = r.y / L
         m.p[0] = atan2(m.s[0], m.c[0])
         m.p[1] = atan2(m.s[1], m.c[1])
         m.p[leg.stroke] = L - leg.length0
     if leg.spin >= 0:
         # ring-side axis in the link at zero spin: the link's y axis must be square to it
-        leg_frame_at_zero_spin(leg, m, d, e, r)
-        rot3.apply(R_0N, leg.e_N, d)
-        c2 = vec3.dot(r, d)
-        s2 = -vec3.dot(e, d)
+        R = link_at_zero_spin(leg, m)
+        e = mat_vec(N.R, leg.e_N)
+        c2 = dot(column(R, 2), e)
+        s2 = -dot(column(R, 1), e)
         L = sqrt(c2 * c2 + s2 * s2)
         if not (L > 1e-9):
             return False
@@ -98,196 +121,136 @@ cdef inline bint place_leg(const Leg *leg, const double *p_0N, const double *R_0
     return True
 
 
-cdef inline void leg_frame_at_zero_spin(const Leg *leg, const LegMotion *m, double *x, double *y, double *z) noexcept nogil:
-    """Axes of the link before its spin, in the base."""
-    cdef double R[9]
-    cdef double T[9]
+cdef inline Mat3 link_at_zero_spin(const Leg *leg, const LegMotion *m) noexcept nogil:
+    """Frame of the link before its spin, in the base."""
+    cdef Mat3 R = leg.R_0J
     cdef int j
-    for j in range(9):
-        R[j] = leg.R_0J[j]
     for j in range(leg.joints):
         if j == 1 and leg.turned:
-            rot3.multiply(R, leg.R_LU, T)
-            R[0] = T[0]; R[1] = T[1]; R[2] = T[2]; R[3] = T[3]; R[4] = T[4]; R[5] = T[5]; R[6] = T[6]; R[7] = T[7]; R[8] = T[8]
+            R = mat_multiply(R, leg.R_LU)
         if not leg.prismatic[j] and j != leg.spin:
-            turn(R, leg.axis[j], m.s[j], m.c[j])
-    vec3.fill(R[0], R[3], R[6], x)
-    vec3.fill(R[1], R[4], R[7], y)
-    vec3.fill(R[2], R[5], R[8], z)
-
-
-cdef inline void turn(double *R, int axis, double s, double c) noexcept nogil:
-    """R <- R Rot(axis): only two columns change."""
-    cdef int a = 1 if axis == 0 else (2 if axis == 1 else 0)
-    cdef int b = 2 if axis == 0 else (0 if axis == 1 else 1)
-    cdef int i
-    cdef double u, v
-    for i in range(3):
-        u = R[3 * i + a]
-        v = R[3 * i + b]
-        R[3 * i + a] = c * u + s * v
-        R[3 * i + b] = c * v - s * u
+            R = turn(R, leg.axis[j], m.s[j], m.c[j])
+    return R
 
 
 cdef inline void spread_leg(const Leg *leg, LegMotion *m) noexcept nogil:
     """Axes, joint centres and body frames in the base, from the joint coordinates."""
-    cdef double R[9]
-    cdef double T[9]
-    cdef double d[3]
-    cdef double O[3]
-    cdef int i, j
-    for i in range(9):
-        R[i] = leg.R_0J[i]
-    vec3.copy(leg.p_0J, O)
+    cdef Mat3 R = leg.R_0J
+    cdef Vec3 O = leg.p_0J
+    cdef int j
     for j in range(leg.joints):
         if j == 1 and leg.turned:
-            rot3.multiply(R, leg.R_LU, T)
-            for i in range(9):
-                R[i] = T[i]
-        vec3.fill(R[leg.axis[j]], R[3 + leg.axis[j]], R[6 + leg.axis[j]], m.axis[j])
+            R = mat_multiply(R, leg.R_LU)
+        m.axis[j] = column(R, leg.axis[j])
         if leg.prismatic[j]:
-            vec3.add_scaled(O, m.p[j], m.axis[j], O)
+            O = add(O, mul(m.p[j], m.axis[j]))
         else:
-            turn(R, leg.axis[j], m.s[j], m.c[j])
-        vec3.copy(O, m.pole[j])
-        for i in range(9):
-            m.R[j][i] = R[i]
-        rot3.apply(R, leg.link[j], d)
-        vec3.add(O, d, O)
-    vec3.copy(O, m.cut)
+            R = turn(R, leg.axis[j], m.s[j], m.c[j])
+        m.pole[j] = O
+        m.R[j] = R
+        O = add(O, mat_vec(R, leg.link[j]))
+    m.cut = O
 
 
-cdef inline void close_leg(const Leg *leg, const double *R_0N, const double *v_N, const double *w_N, LegMotion *m) noexcept nogil:
+cdef inline double row_times(const double *H_j, Vec3 v, Vec3 w) noexcept nogil:
+    # H_j [v; w]
+    return dot(vec(H_j), v) + dot(vec(H_j + 3), w)
+
+
+cdef inline void close_leg(const Leg *leg, const RingPose *N, LegMotion *m) noexcept nogil:
     """H, h, p_rate: p' = H u, p'' = H u' + h with u = [v_N; w_N] relative to the base, base axes."""
-    cdef double l[3]
-    cdef double column[3][3]
-    cdef double row[3][3]
-    cdef double arm[3]
-    cdef double c[3]
-    cdef double e1[3]
-    cdef double e2[3]
-    cdef double t[3]
-    cdef double bias[3]
-    cdef double spin_bias[3]
-    cdef double w_last[3]
-    cdef double n_rate[3]
-    cdef double det, share, c4
+    cdef Vec3 C[3]
+    cdef Vec3 row[3]
+    cdef Vec3 l, c, e1, e2, n_rate
+    cdef BodyMotion last
+    cdef double det, share = 0.0, c4
     cdef int i, j, k = 0
     # position rows: velocity of the cut point per joint, the spin joint has none
     for j in range(leg.joints):
         if j == leg.spin:
             continue
         m.position_joint[k] = j
-        if leg.prismatic[j]:
-            vec3.copy(m.axis[j], column[k])
-        else:
-            vec3.sub(m.cut, m.pole[j], arm)
-            vec3.cross(m.axis[j], arm, column[k])
+        C[k] = m.axis[j] if leg.prismatic[j] else cross(m.axis[j], sub(m.cut, m.pole[j]))
         k += 1
-    vec3.cross(column[1], column[2], row[0])
-    vec3.cross(column[2], column[0], row[1])
-    vec3.cross(column[0], column[1], row[2])
-    det = 1.0 / vec3.dot(column[0], row[0])
-    for k in range(3):
-        vec3.scale(det, row[k], row[k])
-        vec3.copy(row[k], m.inverse + 3 * k)
+    row[0] = cross(C[1], C[2])
+    row[1] = cross(C[2], C[0])
+    row[2] = cross(C[0], C[1])
+    det = 1.0 / dot(C[0], row[0])
     # H row of a position joint: row . (v + w x l) = [row, l x row]
-    rot3.apply(R_0N, leg.p_NQ, l)
+    l = mat_vec(N.R, leg.p_NQ)
     for k in range(3):
+        row[k] = mul(det, row[k])
+        m.inverse[k] = row[k]
         j = m.position_joint[k]
-        vec3.copy(row[k], m.H[j])
-        vec3.cross(l, row[k], m.H[j] + 3)
-        m.p_rate[j] = vec3.dot(m.H[j], v_N) + vec3.dot(m.H[j] + 3, w_N)
+        put(row[k], m.H[j])
+        put(cross(l, row[k]), m.H[j] + 3)
+        m.p_rate[j] = row_times(m.H[j], N.v, N.w)
     # universal joint at the ring: no relative rotation about n_R = e1 x e2
     if leg.spin >= 0:
-        j = leg.joints - 1
-        vec3.fill(m.R[j][1], m.R[j][4], m.R[j][7], e1)
-        rot3.apply(R_0N, leg.e_N, e2)
-        vec3.cross(e1, e2, m.normal)
-        share = 1.0 / vec3.dot(m.normal, m.axis[leg.spin])
-        for i in range(3):
-            m.H[leg.spin][i] = 0.0
-            m.H[leg.spin][3 + i] = share * m.normal[i]
+        e1 = column(m.R[leg.joints - 1], 1)
+        e2 = mat_vec(N.R, leg.e_N)
+        m.normal = cross(e1, e2)
+        share = 1.0 / dot(m.normal, m.axis[leg.spin])
+        put(xyz(0.0, 0.0, 0.0), m.H[leg.spin])
+        put(mul(share, m.normal), m.H[leg.spin] + 3)
         for k in range(3):
             j = m.position_joint[k]
             if not leg.prismatic[j]:
-                c4 = share * vec3.dot(m.normal, m.axis[j])
+                c4 = share * dot(m.normal, m.axis[j])
                 for i in range(6):
                     m.H[leg.spin][i] -= c4 * m.H[j][i]
-        m.p_rate[leg.spin] = vec3.dot(m.H[leg.spin], v_N) + vec3.dot(m.H[leg.spin] + 3, w_N)
+        m.p_rate[leg.spin] = row_times(m.H[leg.spin], N.v, N.w)
     # accelerations at u' = 0, relative to the base: the node's centripetal term less the chain's
-    bias_motion(leg, m, bias, spin_bias, w_last)
-    vec3.cross(w_N, l, t)
-    vec3.cross(w_N, t, t)
-    vec3.sub(t, bias, c)
+    last = bias_motion(leg, m)
+    c = sub(cross(N.w, cross(N.w, l)), last.accel)
     for k in range(3):
-        m.h[m.position_joint[k]] = vec3.dot(row[k], c)
+        m.h[m.position_joint[k]] = dot(row[k], c)
     if leg.spin >= 0:
         # n_R_rate = (w_n x e1) x e2 + e1 x (w_N x e2)
-        vec3.cross(w_last, e1, t)
-        vec3.cross(t, e2, n_rate)
-        vec3.cross(w_N, e2, t)
-        vec3.cross(e1, t, t)
-        vec3.add(n_rate, t, n_rate)
-        vec3.sub(w_last, w_N, t)
-        c4 = -(vec3.dot(m.normal, spin_bias) + vec3.dot(n_rate, t))
+        n_rate = add(cross(cross(last.w, e1), e2), cross(e1, cross(N.w, e2)))
+        c4 = -(dot(m.normal, last.alpha) + dot(n_rate, sub(last.w, N.w)))
         for k in range(3):
             j = m.position_joint[k]
             if not leg.prismatic[j]:
-                c4 -= vec3.dot(m.normal, m.axis[j]) * m.h[j]
+                c4 -= dot(m.normal, m.axis[j]) * m.h[j]
         m.h[leg.spin] = share * c4
 
 
-cdef inline void bias_motion(const Leg *leg, const LegMotion *m, double *accel, double *spin_accel, double *w_last) noexcept nogil:
-    """Acceleration of the cut point, and angular acceleration and velocity of the last body, at p'' = 0 and base at rest."""
-    cdef double w[3]
-    cdef double eps[3]
-    cdef double from_pole[3]
-    cdef double r[3]
-    cdef double t[3]
+cdef inline BodyMotion moved(BodyMotion body, Vec3 r) noexcept nogil:
+    """The same body and its point farther by r: a + eps x r + w x (w x r)."""
+    body.accel = add(add(body.accel, cross(body.alpha, r)), cross(body.w, cross(body.w, r)))
+    return body
+
+
+cdef inline BodyMotion behind_joint(const Leg *leg, const LegMotion *m, int j, BodyMotion body) noexcept nogil:
+    """The body behind joint j at p'' = 0, from the body before it; both at the joint's centre."""
+    cdef Vec3 t = cross(body.w, m.axis[j])
+    if leg.prismatic[j]:
+        body.accel = add(body.accel, mul(2.0 * m.p_rate[j], t))
+    else:
+        body.alpha = add(body.alpha, mul(m.p_rate[j], t))
+        body.w = add(body.w, mul(m.p_rate[j], m.axis[j]))
+    return body
+
+
+cdef inline BodyMotion bias_motion(const Leg *leg, const LegMotion *m) noexcept nogil:
+    """Motion of the last body at the cut point, at p'' = 0 and base at rest."""
+    cdef BodyMotion body
+    cdef Vec3 pole = leg.p_0J
     cdef int j
-    vec3.fill(0.0, 0.0, 0.0, w)
-    vec3.fill(0.0, 0.0, 0.0, eps)
-    vec3.fill(0.0, 0.0, 0.0, accel)
-    vec3.copy(leg.p_0J, from_pole)
+    memset(&body, 0, sizeof(body))
     for j in range(leg.joints):
-        vec3.sub(m.pole[j], from_pole, r)
-        carry(eps, w, r, accel)
-        vec3.cross(w, m.axis[j], t)
-        if leg.prismatic[j]:
-            vec3.add_scaled(accel, 2.0 * m.p_rate[j], t, accel)
-        else:
-            vec3.add_scaled(eps, m.p_rate[j], t, eps)
-            vec3.add_scaled(w, m.p_rate[j], m.axis[j], w)
-        vec3.copy(m.pole[j], from_pole)
-    vec3.sub(m.cut, from_pole, r)
-    carry(eps, w, r, accel)
-    vec3.copy(eps, spin_accel)
-    vec3.copy(w, w_last)
+        body = behind_joint(leg, m, j, moved(body, sub(m.pole[j], pole)))
+        pole = m.pole[j]
+    return moved(body, sub(m.cut, pole))
 
 
-cdef inline void carry(const double *eps, const double *w, const double *r, double *accel) noexcept nogil:
-    # acceleration of another point of the same body: + eps x r + w x (w x r)
-    cdef double t[3]
-    vec3.cross(eps, r, t)
-    vec3.add(accel, t, accel)
-    vec3.cross(w, r, t)
-    vec3.cross(w, t, t)
-    vec3.add(accel, t, accel)
-
-
-cdef inline void leg_inertia(const Leg *leg, const BaseMotion *base, LegMotion *m) noexcept nogil:
+cdef inline void leg_inertia(const Leg *leg, const BodyMotion *base, LegMotion *m) noexcept nogil:
     """A and b of A p'' = b of one leg: Kane's sums over the bodies with mass, absolute motion of a moving base, ball screw."""
-    cdef double w[3]
-    cdef double eps[3]
-    cdef double accel[3]
-    cdef double from_pole[3]
-    cdef double r[3]
-    cdef double t[3]
-    cdef double a_c[3]
-    cdef double torque[3]
-    cdef double v[MAX_JOINTS][3]
-    cdef double Iw[MAX_JOINTS][3]
+    cdef BodyMotion body
+    cdef Vec3 v[MAX_JOINTS]
+    cdef Vec3 Iw[MAX_JOINTS]
+    cdef Vec3 pole, r, torque
     cdef double g
     cdef int i, j, k, n = leg.joints
     for i in range(n * n):
@@ -295,49 +258,31 @@ cdef inline void leg_inertia(const Leg *leg, const BaseMotion *base, LegMotion *
     for j in range(n):
         m.b[j] = m.force[j]
     # the base: its angular motion, and the acceleration of the first joint
-    vec3.copy(base.w, w)
-    vec3.copy(base.alpha, eps)
-    vec3.copy(base.accel, accel)
-    carry(eps, w, leg.p_0J, accel)
-    vec3.copy(leg.p_0J, from_pole)
+    body = moved(base[0], leg.p_0J)
+    pole = leg.p_0J
     for j in range(n):
-        vec3.sub(m.pole[j], from_pole, r)
-        carry(eps, w, r, accel)
-        vec3.cross(w, m.axis[j], t)
-        if leg.prismatic[j]:
-            vec3.add_scaled(accel, 2.0 * m.p_rate[j], t, accel)
-        else:
-            vec3.add_scaled(eps, m.p_rate[j], t, eps)
-            vec3.add_scaled(w, m.p_rate[j], m.axis[j], w)
-        vec3.copy(m.pole[j], from_pole)
+        body = behind_joint(leg, m, j, moved(body, sub(m.pole[j], pole)))
+        pole = m.pole[j]
         if leg.mass[j] == 0.0:
             continue
         # centre of mass at zero p'', inertia torque
-        rot3.apply(m.R[j], leg.centre[j], r)
-        vec3.copy(accel, a_c)
-        carry(eps, w, r, a_c)
-        vec3.copy(a_c, m.bias_accel[j])
-        vec3.copy(eps, m.bias_spin[j])
-        vec3.copy(w, m.spin_rate[j])
-        vec3.add(m.pole[j], r, r)
-        apply_inertia(m.R[j], leg.inertia[j], eps, torque)
-        apply_inertia(m.R[j], leg.inertia[j], w, t)
-        vec3.cross(w, t, t)
-        vec3.add(torque, t, torque)
+        r = mat_vec(m.R[j], leg.centre[j])
+        m.bias[j] = moved(body, r)
+        r = add(m.pole[j], r)
+        torque = inertia_torque(m.R[j], leg.inertia[j], body.w, body.alpha)
         # partial velocities of the joints before this body
         for i in range(j + 1):
             if leg.prismatic[i]:
-                vec3.copy(m.axis[i], v[i])
-                m.b[i] -= leg.mass[j] * vec3.dot(v[i], a_c)
+                v[i] = m.axis[i]
+                m.b[i] -= leg.mass[j] * dot(v[i], m.bias[j].accel)
             else:
-                vec3.sub(r, m.pole[i], t)
-                vec3.cross(m.axis[i], t, v[i])
-                apply_inertia(m.R[j], leg.inertia[j], m.axis[i], Iw[i])
-                m.b[i] -= leg.mass[j] * vec3.dot(v[i], a_c) + vec3.dot(m.axis[i], torque)
+                v[i] = cross(m.axis[i], sub(r, m.pole[i]))
+                Iw[i] = times_inertia(m.R[j], leg.inertia[j], m.axis[i])
+                m.b[i] -= leg.mass[j] * dot(v[i], m.bias[j].accel) + dot(m.axis[i], torque)
             for k in range(i + 1):
-                g = leg.mass[j] * vec3.dot(v[i], v[k])
+                g = leg.mass[j] * dot(v[i], v[k])
                 if not leg.prismatic[i] and not leg.prismatic[k]:
-                    g += vec3.dot(m.axis[k], Iw[i])
+                    g += dot(m.axis[k], Iw[i])
                 m.A[n * i + k] += g
     # nut of the differential screw: p_N = s i_N p3 + p4
     if leg.i_N > 0.0:
@@ -355,11 +300,14 @@ cdef inline void leg_inertia(const Leg *leg, const BaseMotion *base, LegMotion *
             m.A[n * k + i] = m.A[n * i + k]
 
 
-cdef inline void apply_inertia(const double *R, const double *I, const double *w, double *out) noexcept nogil:
-    # R I R^T w; out may be w
-    rot3.apply_transposed(R, w, out)
-    rot3.apply(I, out, out)
-    rot3.apply(R, out, out)
+cdef inline Vec3 times_inertia(Mat3 R, Mat3 I, Vec3 w) noexcept nogil:
+    # R I R^T w
+    return mat_vec(R, mat_vec(I, mat_transposed_vec(R, w)))
+
+
+cdef inline Vec3 inertia_torque(Mat3 R, Mat3 I, Vec3 w, Vec3 alpha) noexcept nogil:
+    # I alpha + w x I w
+    return add(times_inertia(R, I, alpha), cross(w, times_inertia(R, I, w)))
 
 
 cdef inline void reduce_leg(const Leg *leg, const LegMotion *m, double *A, double *b) noexcept nogil:
@@ -381,39 +329,26 @@ cdef inline void reduce_leg(const Leg *leg, const LegMotion *m, double *A, doubl
                 A[6 * i + k] += m.H[j][i] * AH[k]
 
 
-cdef inline void ring_terms(const RingBody *ring, const BaseMotion *base, const double *p_0N, const double *R_0N, const double *v_N,
-                            const double *w_N, const double *F_ring, double *A, double *b) noexcept nogil:
+cdef inline void ring_terms(const RingBody *ring, const BodyMotion *base, const RingPose *N, Wrench F_ring, double *A,
+                            double *b) noexcept nogil:
     """M_R and s_R: the ring's own inertia, and the wrench `F_ring` on it (force and moment about its centre, base axes),
     moving base included."""
-    cdef double a[3]
-    cdef double t[3]
-    cdef double w[3]
-    cdef double torque[3]
-    cdef double column[3]
+    cdef Vec3 a, w, torque, column
     cdef int i, k
     for i in range(36):
         A[i] = 0.0
     A[0] = ring.mass; A[7] = ring.mass; A[14] = ring.mass
     for k in range(3):
-        vec3.fill(1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0, t)
-        apply_inertia(R_0N, ring.inertia, t, column)
-        for i in range(3):
-            A[6 * (3 + i) + 3 + k] = column[i]
+        column = times_inertia(N.R, ring.inertia, xyz(k == 0, k == 1, k == 2))
+        A[21 + k] = column.x; A[27 + k] = column.y; A[33 + k] = column.z
     # transport and Coriolis acceleration of the centre
-    vec3.copy(base.accel, a)
-    carry(base.alpha, base.w, p_0N, a)
-    vec3.cross(base.w, v_N, t)
-    vec3.add_scaled(a, 2.0, t, a)
-    vec3.add_scaled(F_ring, -ring.mass, a, b)
+    a = add(moved(base[0], N.p).accel, mul(2.0, cross(base.w, N.v)))
+    put(add(F_ring.f, mul(-ring.mass, a)), b)
     # m - w_a x I w_a - I (alpha_0 + w_0 x w_N)
-    vec3.add(w_N, base.w, w)
-    apply_inertia(R_0N, ring.inertia, w, torque)
-    vec3.cross(w, torque, torque)
-    vec3.cross(base.w, w_N, t)
-    vec3.add(base.alpha, t, t)
-    apply_inertia(R_0N, ring.inertia, t, t)
-    vec3.add(torque, t, torque)
-    vec3.sub(F_ring + 3, torque, b + 3)
+    w = add(N.w, base.w)
+    torque = cross(w, times_inertia(N.R, ring.inertia, w))
+    torque = add(torque, times_inertia(N.R, ring.inertia, add(base.alpha, cross(base.w, N.w))))
+    put(sub(F_ring.m, torque), b + 3)
 
 
 cdef bint solve_ring(const double *A, const double *b, double *x) noexcept nogil:
@@ -445,97 +380,81 @@ cdef bint solve_ring(const double *A, const double *b, double *x) noexcept nogil
     return True
 
 
-cdef inline void react_on_base(const Leg *leg, const double *accel, LegMotion *m, double *W) noexcept nogil:
+cdef inline void react_on_base(const Leg *leg, Twist accel, LegMotion *m, Wrench *W) noexcept nogil:
     """Joint accelerations, reaction of the ring on the leg, and the leg's part of the wrench on the base, added to W (at O_0, base axes).
 
     accel = [v_N'; w_N'] relative to the base. lambda = C_d^-T (A p'' - b); what the ring gives the leg and the leg's bodies do not need for
     their acceleration, the base gets.
     """
     cdef double residual[MAX_JOINTS]
-    cdef double a[3]
-    cdef double alpha[3]
-    cdef double r[3]
-    cdef double t[3]
-    cdef double torque[3]
+    cdef Vec3 a, alpha, r, f
     cdef double share
     cdef int i, j, k, n = leg.joints
     for j in range(n):
-        m.p_accel[j] = m.h[j] + vec3.dot(m.H[j], accel) + vec3.dot(m.H[j] + 3, accel + 3)
+        m.p_accel[j] = m.h[j] + dot(vec(m.H[j]), accel.v) + dot(vec(m.H[j] + 3), accel.w)
     for j in range(n):
         residual[j] = -m.b[j]
         for k in range(n):
             residual[j] += m.A[n * j + k] * m.p_accel[k]
     # C_d^T lambda = residual: the spin row first, then the three position rows
-    m.reaction[3] = 0.0
+    m.reaction_torque = 0.0
     if leg.spin >= 0:
-        m.reaction[3] = residual[leg.spin] / vec3.dot(m.normal, m.axis[leg.spin])
-    vec3.fill(0.0, 0.0, 0.0, m.reaction)
+        m.reaction_torque = residual[leg.spin] / dot(m.normal, m.axis[leg.spin])
+    m.reaction = xyz(0.0, 0.0, 0.0)
     for k in range(3):
         j = m.position_joint[k]
         share = residual[j]
         if leg.spin >= 0 and not leg.prismatic[j]:
-            share -= m.reaction[3] * vec3.dot(m.normal, m.axis[j])
-        vec3.add_scaled(m.reaction, share, m.inverse + 3 * k, m.reaction)
-    vec3.add(W, m.reaction, W)
-    vec3.cross(m.cut, m.reaction, t)
-    vec3.add(W + 3, t, W + 3)
+            share -= m.reaction_torque * dot(m.normal, m.axis[j])
+        m.reaction = add(m.reaction, mul(share, m.inverse[k]))
+    W.f = add(W.f, m.reaction)
+    W.m = add(W.m, cross(m.cut, m.reaction))
     if leg.spin >= 0:
-        vec3.add_scaled(W + 3, m.reaction[3], m.normal, W + 3)
+        W.m = add(W.m, mul(m.reaction_torque, m.normal))
     for j in range(n):
         if leg.mass[j] == 0.0:
             continue
         # true acceleration of the body: bias plus joint accelerations
-        rot3.apply(m.R[j], leg.centre[j], r)
-        vec3.add(m.pole[j], r, r)
-        vec3.copy(m.bias_accel[j], a)
-        vec3.copy(m.bias_spin[j], alpha)
+        r = add(m.pole[j], mat_vec(m.R[j], leg.centre[j]))
+        a = m.bias[j].accel
+        alpha = m.bias[j].alpha
         for i in range(j + 1):
             if leg.prismatic[i]:
-                vec3.add_scaled(a, m.p_accel[i], m.axis[i], a)
+                a = add(a, mul(m.p_accel[i], m.axis[i]))
             else:
-                vec3.sub(r, m.pole[i], t)
-                vec3.cross(m.axis[i], t, t)
-                vec3.add_scaled(a, m.p_accel[i], t, a)
-                vec3.add_scaled(alpha, m.p_accel[i], m.axis[i], alpha)
-        vec3.scale(leg.mass[j], a, a)
-        apply_inertia(m.R[j], leg.inertia[j], alpha, torque)
-        apply_inertia(m.R[j], leg.inertia[j], m.spin_rate[j], t)
-        vec3.cross(m.spin_rate[j], t, t)
-        vec3.add(torque, t, torque)
-        vec3.sub(W, a, W)
-        vec3.cross(r, a, t)
-        vec3.add(torque, t, torque)
-        vec3.sub(W + 3, torque, W + 3)
+                a = add(a, mul(m.p_accel[i], cross(m.axis[i], sub(r, m.pole[i]))))
+                alpha = add(alpha, mul(m.p_accel[i], m.axis[i]))
+        f = mul(leg.mass[j], a)
+        W.f = sub(W.f, f)
+        W.m = sub(W.m, add(inertia_torque(m.R[j], leg.inertia[j], m.bias[j].w, alpha), cross(r, f)))
 
 
-cdef bint close_legs(const Leg *legs, const double *X_0N, const double *R_0N, const double *v_N, const double *w_N,
-                     LegMotion *motion) noexcept nogil:
+cdef bint close_legs(const Leg *legs, const RingPose *N, LegMotion *motion) noexcept nogil:
     """Joint coordinates and rates of all legs for the ring's pose and velocities; their forces start at zero.
     False outside the workspace."""
     cdef int j, k
     for k in range(MAX_LEGS):
-        if not place_leg(&legs[k], X_0N, R_0N, &motion[k]):
+        if not place_leg(&legs[k], N, &motion[k]):
             return False
         spread_leg(&legs[k], &motion[k])
-        close_leg(&legs[k], R_0N, v_N, w_N, &motion[k])
+        close_leg(&legs[k], N, &motion[k])
         for j in range(legs[k].joints):
             motion[k].force[j] = 0.0
     return True
 
 
-cdef void reduce_to_ring(const Leg *legs, const RingBody *ring, const BaseMotion *base, const double *p_0N, const double *R_0N,
-                         const double *v_N,
-                         const double *w_N, const double *F_ring, LegMotion *motion, double *A, double *b) noexcept nogil:
+cdef void reduce_to_ring(const Leg *legs, const RingBody *ring, const BodyMotion *base, const RingPose *N, Wrench F_ring, LegMotion *motion,
+                         double *A, double *b) noexcept nogil:
     """A* (36) and b* (6) of the ring with all legs, under the wrench F_ring about its centre (base axes) and the legs' joint forces."""
     cdef int k
-    ring_terms(ring, base, p_0N, R_0N, v_N, w_N, F_ring, A, b)
+    ring_terms(ring, base, N, F_ring, A, b)
     for k in range(MAX_LEGS):
         leg_inertia(&legs[k], base, &motion[k])
         reduce_leg(&legs[k], &motion[k], A, b)
 
 
-cdef void react_all_on_base(const Leg *legs, const double *accel, LegMotion *motion, double *W) noexcept nogil:
-    """Wrench of all legs on the base, at its origin, added to W (6), with the ring's accelerations [v'; w']."""
+cdef void react_all_on_base(const Leg *legs, Twist accel, LegMotion *motion, Wrench *W) noexcept nogil:
+    """Wrench of all legs on the base, at its origin, added to W, with the ring's accelerations [v'; w']."""
     cdef int k
     for k in range(MAX_LEGS):
         react_on_base(&legs[k], accel, &motion[k], W)
@@ -558,6 +477,10 @@ cdef void _copy(object values, double *out, int n) except *:
         if not (a[i] == a[i] and -1e300 < a[i] < 1e300):
             raise ValueError(f"number {i} is not finite: {a[i]}")
         out[i] = a[i]
+
+
+cdef object _numbers(const double *values, int n):
+    return np.array([values[i] for i in range(n)])
 
 
 def leg_axes(p_base, p_ring, hint=(0.0, 0.3, 1.0)):
@@ -587,29 +510,29 @@ cdef void build_leg(object table, Leg *leg) except *:
     leg.stroke = joints.find("P")
     leg.elbow = float(table.get("elbow", 1.0))
     leg.turned = kind in ("RUS", "RSU")
-    _copy(table["R_0J"], leg.R_0J, 9)
-    _copy(table.get("R_LU", np.eye(3)), leg.R_LU, 9)
-    _copy(table["p_0J"], leg.p_0J, 3)
-    _copy(table["p_NQ"], leg.p_NQ, 3)
-    _copy(table.get("e_N", np.zeros(3)), leg.e_N, 3)
+    _copy(table["R_0J"], <double *> &leg.R_0J, 9)
+    _copy(table.get("R_LU", np.eye(3)), <double *> &leg.R_LU, 9)
+    _copy(table["p_0J"], &leg.p_0J.x, 3)
+    _copy(table["p_NQ"], &leg.p_NQ.x, 3)
+    _copy(table.get("e_N", np.zeros(3)), &leg.e_N.x, 3)
     if leg.spin >= 0 and abs(np.linalg.norm(table.get("e_N", np.zeros(3))) - 1.0) > 1e-9:
         raise ValueError("e_N: a unit vector is needed for a leg with a universal joint at the ring")
     for j in range(leg.joints):
         leg.prismatic[j] = joints[j] == "P"
         leg.axis[j] = "xyz".index("x" if joints[j] == "P" else joints[j])
         link = np.atleast_1d(np.asarray(table["links"][j], dtype=float))
-        _copy(np.array([link[0], 0.0, 0.0]) if link.size == 1 else link, leg.link[j], 3)
-        if leg.link[j][1] != 0.0 or leg.link[j][2] != 0.0:
+        _copy(np.array([link[0], 0.0, 0.0]) if link.size == 1 else link, &leg.link[j].x, 3)
+        if leg.link[j].y != 0.0 or leg.link[j].z != 0.0:
             raise ValueError(f"links: joint {j}: offsets along x only, given {link.tolist()}")
-        leg.length0 += leg.link[j][0]
+        leg.length0 += leg.link[j].x
         body = table["bodies"][j]
         if body is not None:
             mass, centre, inertia = body
             if not mass > 0.0:
                 raise ValueError(f"bodies: mass {mass} kg of body {j} must be > 0 (None for a fictitious one)")
             leg.mass[j] = mass
-            _copy(centre, leg.centre[j], 3)
-            _copy(inertia, leg.inertia[j], 9)
+            _copy(centre, &leg.centre[j].x, 3)
+            _copy(inertia, <double *> &leg.inertia[j], 9)
     lead = float(table.get("lead", 0.0))
     if lead < 0.0:
         raise ValueError(f"lead: {lead} m, must be >= 0 m")
@@ -645,84 +568,75 @@ cdef class RingPlatform:
         if not ring_mass > 0.0:
             raise ValueError(f"ring_mass: {ring_mass} kg, must be > 0 kg")
         self.ring.mass = ring_mass
-        _copy(ring_inertia, self.ring.inertia, 9)
+        _copy(ring_inertia, <double *> &self.ring.inertia, 9)
 
     def place(self, p_0N, R_0N):
         """Joint coordinates of every leg (list of arrays) and cut points (L, 3) from the chain. Raises ValueError outside the workspace."""
-        cdef double p[3]
-        cdef double R[9]
+        cdef RingPose N
         cdef int k
-        _copy(p_0N, p, 3)
-        _copy(R_0N, R, 9)
+        _copy(p_0N, &N.p.x, 3)
+        _copy(R_0N, <double *> &N.R, 9)
         for k in range(self.count):
-            if not place_leg(&self.leg[k], p, R, &self.motion[k]):
+            if not place_leg(&self.leg[k], &N, &self.motion[k]):
                 raise ValueError(f"leg {k}: the pose is outside its workspace")
             spread_leg(&self.leg[k], &self.motion[k])
-        return ([np.array([self.motion[k].p[j] for j in range(self.leg[k].joints)]) for k in range(self.count)],
-                np.array([[self.motion[k].cut[i] for i in range(3)] for k in range(self.count)]))
+        return ([_numbers(self.motion[k].p, self.leg[k].joints) for k in range(self.count)],
+                np.array([_numbers(&self.motion[k].cut.x, 3) for k in range(self.count)]))
 
     def evaluate(self, p_0N, R_0N, v_N, w_N, F_ring, forces, base_w=(0, 0, 0), base_alpha=(0, 0, 0), base_accel=(0, 0, 0)):
         """Everything of one state: v_N, w_N relative to the base, F_ring (6,) about the ring's centre, all in base axes; forces: per leg,
         one number per joint. Returns a dict: u_dot (6,), A (6, 6), b (6,), base_wrench (6,), p, p_rate, p_accel, reaction (lists)."""
-        cdef double p[3]
-        cdef double R[9]
-        cdef double v[3]
-        cdef double w[3]
-        cdef double F[6]
+        cdef RingPose N
+        cdef Wrench F, W
+        cdef BodyMotion base
         cdef double A[36]
         cdef double b[6]
         cdef double u[6]
-        cdef double W[6]
-        cdef BaseMotion base
         cdef int i, j, k
         self.place(p_0N, R_0N)
-        _copy(p_0N, p, 3); _copy(R_0N, R, 9); _copy(v_N, v, 3); _copy(w_N, w, 3); _copy(F_ring, F, 6)
-        _copy(base_w, base.w, 3); _copy(base_alpha, base.alpha, 3); _copy(base_accel, base.accel, 3)
-        ring_terms(&self.ring, &base, p, R, v, w, F, A, b)
+        _copy(p_0N, &N.p.x, 3); _copy(R_0N, <double *> &N.R, 9); _copy(v_N, &N.v.x, 3); _copy(w_N, &N.w.x, 3)
+        _copy(F_ring, <double *> &F, 6)
+        _copy(base_w, &base.w.x, 3); _copy(base_alpha, &base.alpha.x, 3); _copy(base_accel, &base.accel.x, 3)
+        ring_terms(&self.ring, &base, &N, F, A, b)
         for k in range(self.count):
             for j in range(self.leg[k].joints):
                 self.motion[k].force[j] = forces[k][j]
-            close_leg(&self.leg[k], R, v, w, &self.motion[k])
+            close_leg(&self.leg[k], &N, &self.motion[k])
             leg_inertia(&self.leg[k], &base, &self.motion[k])
             reduce_leg(&self.leg[k], &self.motion[k], A, b)
         if not solve_ring(A, b, u):
             raise ValueError("generalised inertia is not positive definite")
-        for i in range(6):
-            W[i] = 0.0
+        memset(&W, 0, sizeof(W))
         for k in range(self.count):
-            react_on_base(&self.leg[k], u, &self.motion[k], W)
+            react_on_base(&self.leg[k], twist(u), &self.motion[k], &W)
         full = np.array([[A[6 * max(i, j) + min(i, j)] for j in range(6)] for i in range(6)])
         return {
-            "u_dot": np.array([u[i] for i in range(6)]), "A": full, "b": np.array([b[i] for i in range(6)]),
-            "base_wrench": np.array([W[i] for i in range(6)]),
-            "p": [np.array([self.motion[k].p[j] for j in range(self.leg[k].joints)]) for k in range(self.count)],
-            "p_rate": [np.array([self.motion[k].p_rate[j] for j in range(self.leg[k].joints)]) for k in range(self.count)],
-            "p_accel": [np.array([self.motion[k].p_accel[j] for j in range(self.leg[k].joints)]) for k in range(self.count)],
-            "reaction": [np.array([self.motion[k].reaction[j] for j in range(4)]) for k in range(self.count)],
-            "leg_A": [np.array([self.motion[k].A[i] for i in range(self.leg[k].joints**2)]).reshape(self.leg[k].joints, -1)
-                      for k in range(self.count)],
-            "leg_b": [np.array([self.motion[k].b[j] for j in range(self.leg[k].joints)]) for k in range(self.count)],
+            "u_dot": _numbers(u, 6), "A": full, "b": _numbers(b, 6), "base_wrench": _numbers(<double *> &W, 6),
+            "p": [_numbers(self.motion[k].p, self.leg[k].joints) for k in range(self.count)],
+            "p_rate": [_numbers(self.motion[k].p_rate, self.leg[k].joints) for k in range(self.count)],
+            "p_accel": [_numbers(self.motion[k].p_accel, self.leg[k].joints) for k in range(self.count)],
+            "reaction": [np.append(_numbers(&self.motion[k].reaction.x, 3), self.motion[k].reaction_torque) for k in range(self.count)],
+            "leg_A": [_numbers(self.motion[k].A, self.leg[k].joints**2).reshape(self.leg[k].joints, -1) for k in range(self.count)],
+            "leg_b": [_numbers(self.motion[k].b, self.leg[k].joints) for k in range(self.count)],
         }
 
     def momentum(self, p_0N, R_0N, v_N, w_N, base_w=(0, 0, 0), base_v=(0, 0, 0)):
         """Linear and angular momentum (6,) of ring and legs about the base origin, base axes, absolute motion (slow twin for tests)."""
-        cdef double p[3]
-        cdef double R[9]
-        cdef double v[3]
-        cdef double w[3]
+        cdef RingPose N
         cdef int j, k
         self.place(p_0N, R_0N)
-        _copy(p_0N, p, 3); _copy(R_0N, R, 9); _copy(v_N, v, 3); _copy(w_N, w, 3)
+        _copy(p_0N, &N.p.x, 3); _copy(R_0N, <double *> &N.R, 9); _copy(v_N, &N.v.x, 3); _copy(w_N, &N.w.x, 3)
         w0, v0 = np.asarray(base_w, dtype=float), np.asarray(base_v, dtype=float)
         P, Q = np.asarray(p_0N, dtype=float), np.asarray(R_0N, dtype=float).reshape(3, 3)
-        I = np.array([self.ring.inertia[j] for j in range(9)]).reshape(3, 3)
+        I = _numbers(<double *> &self.ring.inertia, 9).reshape(3, 3)
         linear = self.ring.mass * (np.asarray(v_N) + v0 + np.cross(w0, P))
         total = np.concatenate([linear, np.cross(P, linear) + Q @ I @ Q.T @ (np.asarray(w_N) + w0)])
         for k in range(self.count):
-            close_leg(&self.leg[k], R, v, w, &self.motion[k])
-            spin, speed, pole = w0.copy(), v0 + np.cross(w0, np.array(self.leg[k].p_0J)), np.array(self.leg[k].p_0J)
+            close_leg(&self.leg[k], &N, &self.motion[k])
+            pole = _numbers(&self.leg[k].p_0J.x, 3)
+            spin, speed = w0.copy(), v0 + np.cross(w0, pole)
             for j in range(self.leg[k].joints):
-                axis, here = np.array(self.motion[k].axis[j]), np.array(self.motion[k].pole[j])
+                axis, here = _numbers(&self.motion[k].axis[j].x, 3), _numbers(&self.motion[k].pole[j].x, 3)
                 speed = speed + np.cross(spin, here - pole)
                 if self.leg[k].prismatic[j]:
                     speed = speed + axis * self.motion[k].p_rate[j]
@@ -730,9 +644,9 @@ cdef class RingPlatform:
                     spin = spin + axis * self.motion[k].p_rate[j]
                 pole = here
                 if self.leg[k].mass[j] > 0.0:
-                    B = np.array(self.motion[k].R[j]).reshape(3, 3)
-                    arm = B @ np.array(self.leg[k].centre[j])
+                    B = _numbers(<double *> &self.motion[k].R[j], 9).reshape(3, 3)
+                    arm = B @ _numbers(&self.leg[k].centre[j].x, 3)
                     linear = self.leg[k].mass[j] * (speed + np.cross(spin, arm))
-                    J = B @ np.array(self.leg[k].inertia[j]).reshape(3, 3) @ B.T
+                    J = B @ _numbers(<double *> &self.leg[k].inertia[j], 9).reshape(3, 3) @ B.T
                     total += np.concatenate([linear, np.cross(pole + arm, linear) + J @ spin])
         return total

@@ -1,8 +1,9 @@
 """Structs and functions of `unit.pyx` that every ring unit uses."""
 
+from rt_kernels.algebra.values cimport Pose, Twist, Vec3, Wrench
 from rt_kernels.contact.reaction cimport ContactLaw
-from rt_kernels.mechanisms.ring.contact cimport RING_LATCHES, RingGeometry, RingLatchLaw, RingLatchState, RingLoads, RingPose, RingSensors
-from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BaseMotion, Leg, LegMotion, RingBody
+from rt_kernels.mechanisms.ring.contact cimport RING_LATCHES, RingGeometry, RingLatchLaw, RingLatchState, RingLoads, RingSensors
+from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BodyMotion, Leg, LegMotion, RingBody, RingPose
 from rt_kernels.mechanisms.ring.record cimport RingRecord
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput
 
@@ -23,10 +24,10 @@ cdef struct RingUnit:
 
 # Flat; the part of a unit that changes.
 cdef struct RingState:
-    double X_AN[7]                        # ring in the base
-    double v[3]                           # relative to the base, base axes
-    double w[3]
-    double half_step[6]                   # half the change of [v; w] in the last sub-step: the ledger takes every power at its middle
+    Pose X_AN                             # ring in the base
+    Vec3 v                                # relative to the base, base axes
+    Vec3 w
+    Twist half_step                       # half the change of [v; w] in the last sub-step: the ledger takes every power at its middle
     RingLatchState latch[RING_LATCHES]
     double time
     double contact_time                   # of the first contact, -1 before
@@ -39,19 +40,18 @@ cdef struct RingState:
     int out_of_range
 
 
-cdef void ring_begin(const MechanismInput *inp, BaseMotion *base, double *X_TA, RingLoads *loads, MechanismOutput *out) noexcept nogil
-cdef void ring_wrench(const double *X_TA, const RingLoads *loads, double *F_ring) noexcept nogil
-cdef void ring_mean(const RingUnit *u, const RingLoads *loads, const double *W, MechanismOutput *out) noexcept nogil
-cdef void ring_in_target(const double *X_TA, const double *V_TA, const RingState *s, RingPose *N) noexcept nogil
+cdef void ring_begin(const MechanismInput *inp, BodyMotion *base, RingLoads *loads, MechanismOutput *out) noexcept nogil
+cdef Wrench ring_wrench(Pose X_TA, const RingLoads *loads) noexcept nogil
+cdef void ring_mean(const RingUnit *u, const RingLoads *loads, Wrench W, MechanismOutput *out) noexcept nogil
+cdef RingPose ring_in_target(Pose X_TA, Twist V_TA, const RingState *s) noexcept nogil
 cdef void ring_touch(const RingUnit *u, RingState *s, const RingPose *N, double h, RingLoads *loads, bint grip) noexcept nogil
-cdef bint ring_close(const RingUnit *u, const RingState *s, LegMotion *motion, double *R_AN) noexcept nogil
-cdef bint ring_move(const RingUnit *u, RingState *s, LegMotion *motion, const double *R_AN, const BaseMotion *base, const double *F_ring,
-                    double h, double *W) noexcept nogil
-cdef void base_moves(double *X_TA, const double *V_TA, double h) noexcept nogil
-cdef void ring_account(RingState *s, const MechanismInput *inp, const double *X_TA, const RingLoads *loads,
-                       double h) noexcept nogil
+cdef bint ring_close(const RingUnit *u, const RingState *s, LegMotion *motion, RingPose *N) noexcept nogil
+cdef bint ring_move(const RingUnit *u, RingState *s, LegMotion *motion, const RingPose *N, const BodyMotion *base, Wrench F_ring, double h,
+                    Wrench *W) noexcept nogil
+cdef Pose base_moves(Pose X_TA, Twist V_TA, double h) noexcept nogil
+cdef void ring_account(RingState *s, Pose X_TA, Twist V_TA, const RingLoads *loads, double h) noexcept nogil
 cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *motion, const double *force, const RingLoads *loads,
-                      const double *X_TA, MechanismOutput *out, RingRecord *record) noexcept nogil
+                      Pose X_TA, MechanismOutput *out, RingRecord *record) noexcept nogil
 
 # set-up, with the interpreter
 cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables) except *

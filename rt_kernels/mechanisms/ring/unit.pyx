@@ -20,9 +20,9 @@ import numpy as np
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose
-from rt_kernels.algebra cimport quat
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, apply, compose, cross, dot, exponential, mul, pose, pose_of, put,
+                                        put_quat, put_wrench, quat_multiply, rotate, rotate_back, sub, to_matrix, turned, twist, twist_of,
+                                        vec, wrench_of, xyz)
 from rt_kernels.contact.primitives cimport Contact
 from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DRIVE_RUNNING,
                                MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS,
@@ -47,140 +47,110 @@ from rt_kernels.parameters import Parameter, checked
 
 # ------------------------------------------------------------------------------- what every ring unit does
 
-cdef void ring_begin(const MechanismInput *inp, BaseMotion *base, double *X_TA, RingLoads *loads, MechanismOutput *out) noexcept nogil:
-    """A tick begins: the base at X_TA turns at its rate and is not accelerated (see above); no loads yet."""
-    cdef int i
+cdef void ring_begin(const MechanismInput *inp, BodyMotion *base, RingLoads *loads, MechanismOutput *out) noexcept nogil:
+    """A tick begins: the base turns at its rate and is not accelerated (see above); no loads yet."""
     memset(loads, 0, sizeof(RingLoads))
-    pose.copy(inp.X_TA, X_TA)
-    vec3.copy(inp.w_A, base.w)
-    vec3.fill(0.0, 0.0, 0.0, base.alpha)
-    vec3.fill(0.0, 0.0, 0.0, base.accel)
-    for i in range(6):
-        out.F_T[i] = 0.0
-        out.F_A[i] = 0.0
+    memset(base, 0, sizeof(BodyMotion))
+    base.w = vec(inp.w_A)
+    memset(out.F_T, 0, sizeof(out.F_T))
+    memset(out.F_A, 0, sizeof(out.F_A))
 
 
-cdef void ring_wrench(const double *X_TA, const RingLoads *loads, double *F_ring) noexcept nogil:
+cdef Wrench ring_wrench(Pose X_TA, const RingLoads *loads) noexcept nogil:
     # loads on the ring about its centre, from T axes to base axes
-    quat.rotate_back(X_TA + 3, loads.F_N, F_ring)
-    quat.rotate_back(X_TA + 3, loads.F_N + 3, F_ring + 3)
+    return wrench_of(rotate_back(X_TA.q, loads.F_N.f), rotate_back(X_TA.q, loads.F_N.m))
 
 
-cdef void ring_mean(const RingUnit *u, const RingLoads *loads, const double *W, MechanismOutput *out) noexcept nogil:
+cdef inline void add_share(double share, Wrench F, double *total) noexcept nogil:
+    # total += share F
+    put_wrench(wrench_of(add(vec(total), mul(share, F.f)), add(vec(total + 3), mul(share, F.m))), total)
+
+
+cdef void ring_mean(const RingUnit *u, const RingLoads *loads, Wrench W, MechanismOutput *out) noexcept nogil:
     # wrenches of a substep, as its share of the tick's
-    cdef double share = 1.0 / u.substeps
-    cdef int i
-    for i in range(6):
-        out.F_T[i] += share * loads.F_T[i]
-        out.F_A[i] += share * W[i]
+    add_share(1.0 / u.substeps, loads.F_T, out.F_T)
+    add_share(1.0 / u.substeps, W, out.F_A)
 
 
-cdef void ring_in_target(const double *X_TA, const double *V_TA, const RingState *s, RingPose *N) noexcept nogil:
+cdef RingPose ring_in_target(Pose X_TA, Twist V_TA, const RingState *s) noexcept nogil:
     """Pose and relative motion of the ring in T, T axes."""
-    cdef double X_TN[7]
-    cdef double arm[3]
-    cdef double t[3]
-    pose.multiply(X_TA, s.X_AN, X_TN)
-    vec3.copy(X_TN, N.p)
-    quat.to_matrix(X_TN + 3, N.R)
-    vec3.sub(X_TN, X_TA, arm)
-    vec3.cross(V_TA + 3, arm, t)
-    vec3.add(V_TA, t, N.v)
-    quat.rotate(X_TA + 3, s.v, t)
-    vec3.add(N.v, t, N.v)
-    quat.rotate(X_TA + 3, s.w, t)
-    vec3.add(V_TA + 3, t, N.w)
+    cdef Pose X_TN = compose(X_TA, s.X_AN)
+    cdef RingPose N
+    N.p = X_TN.p
+    N.R = to_matrix(X_TN.q)
+    N.v = add(add(V_TA.v, cross(V_TA.w, sub(X_TN.p, X_TA.p))), rotate(X_TA.q, s.v))
+    N.w = add(V_TA.w, rotate(X_TA.q, s.w))
+    return N
 
 
 cdef void ring_touch(const RingUnit *u, RingState *s, const RingPose *N, double h, RingLoads *loads, bint grip) noexcept nogil:
     """All loads between the two rings; `grip` false holds the latches in (released)."""
     cdef Contact found[RING_CONTACTS]
-    cdef int i
-    for i in range(6):
-        loads.F_T[i] = 0.0
-        loads.F_N[i] = 0.0
-        loads.D_N[i] = 0.0
-    loads.lost_power = 0.0
-    loads.stored = 0.0
-    loads.depth = 0.0
+    memset(loads, 0, sizeof(RingLoads))
     loads.count = ring_contacts(&u.geometry, N.p, N.R, found)
     contact_loads(&u.law, found, loads.count, N, loads)
     sensor_loads(&u.sensors, &u.geometry, N, loads)
     if grip:
         latch_loads(&u.latches, &u.law, s.latch, N, h, loads)
     else:
-        for i in range(RING_LATCHES):
-            s.latch[i].x = 0.0
-            s.latch[i].v = 0.0
-            s.latch[i].fired = 0.0
+        memset(s.latch, 0, sizeof(s.latch))
 
 
-cdef bint ring_close(const RingUnit *u, const RingState *s, LegMotion *motion, double *R_AN) noexcept nogil:
-    """Joint coordinates and rates of all legs; their forces start at zero. False outside the workspace."""
-    quat.to_matrix(s.X_AN + 3, R_AN)
-    return close_legs(u.leg, s.X_AN, R_AN, s.v, s.w, motion)
+cdef bint ring_close(const RingUnit *u, const RingState *s, LegMotion *motion, RingPose *N) noexcept nogil:
+    """Pose and motion of the ring in the base; joint coordinates and rates of all legs, whose forces start at zero. False outside the
+    workspace."""
+    N.p = s.X_AN.p
+    N.R = to_matrix(s.X_AN.q)
+    N.v = s.v
+    N.w = s.w
+    return close_legs(u.leg, N, motion)
 
 
-cdef bint ring_move(const RingUnit *u, RingState *s, LegMotion *motion, const double *R_AN, const BaseMotion *base, const double *F_ring,
-                           double h, double *W) noexcept nogil:
+cdef bint ring_move(const RingUnit *u, RingState *s, LegMotion *motion, const RingPose *N, const BodyMotion *base, Wrench F_ring, double h,
+                    Wrench *W) noexcept nogil:
     """One substep: accelerations under the wrench on the ring (about its centre, base axes) and the joint forces;
-    wrench on the base added to W.
+    wrench on the base added to W. N: of `ring_close`.
 
     Symplectic Euler: velocities first, then the pose with the new velocities (attitude by the exponential).
     """
     cdef double A[36]
     cdef double b[6]
-    cdef double accel[6]
-    cdef double phi[3]
-    cdef double dq[4]
-    cdef double x
+    cdef double x[6]
+    cdef Twist accel
     cdef int i, k
-    reduce_to_ring(u.leg, &u.ring, base, s.X_AN, R_AN, s.v, s.w, F_ring, motion, A, b)
-    if not solve_ring(A, b, accel):
+    reduce_to_ring(u.leg, &u.ring, base, N, F_ring, motion, A, b)
+    if not solve_ring(A, b, x):
         return False
+    accel = twist(x)
     react_all_on_base(u.leg, accel, motion, W)
-    for i in range(6):
-        s.half_step[i] = 0.5 * h * accel[i]
-    vec3.add_scaled(s.v, h, accel, s.v)
-    vec3.add_scaled(s.w, h, accel + 3, s.w)
+    s.half_step = twist_of(mul(0.5 * h, accel.v), mul(0.5 * h, accel.w))
+    s.v = add(s.v, mul(h, accel.v))
+    s.w = add(s.w, mul(h, accel.w))
     # kinetic energy with the new velocities: u A u / 2, A from its lower triangle
+    put(s.v, x)
+    put(s.w, x + 3)
     s.kinetic = 0.0
     for i in range(6):
-        x = s.v[i] if i < 3 else s.w[i - 3]
         for k in range(i):
-            s.kinetic += A[6 * i + k] * x * (s.v[k] if k < 3 else s.w[k - 3])
-        s.kinetic += 0.5 * A[7 * i] * x * x
-    vec3.add_scaled(s.X_AN, h, s.v, s.X_AN)
-    vec3.scale(h, s.w, phi)
-    quat.exponential(phi, dq)
-    quat.multiply(dq, s.X_AN + 3, s.X_AN + 3)
-    quat.normalize(s.X_AN + 3)
+            s.kinetic += A[6 * i + k] * x[i] * x[k]
+        s.kinetic += 0.5 * A[7 * i] * x[i] * x[i]
+    s.X_AN = pose_of(add(s.X_AN.p, mul(h, s.v)), turned(s.X_AN.q, s.w, h))
     return True
 
 
-cdef void base_moves(double *X_TA, const double *V_TA, double h) noexcept nogil:
+cdef Pose base_moves(Pose X_TA, Twist V_TA, double h) noexcept nogil:
     # the base between ticks: at constant twist
-    cdef double phi[3]
-    cdef double dq[4]
-    vec3.add_scaled(X_TA, h, V_TA, X_TA)
-    vec3.scale(h, V_TA + 3, phi)
-    quat.exponential(phi, dq)
-    quat.multiply(dq, X_TA + 3, X_TA + 3)
+    return pose_of(add(X_TA.p, mul(h, V_TA.v)), quat_multiply(exponential(mul(h, V_TA.w)), X_TA.q))
 
 
-cdef void ring_account(RingState *s, const MechanismInput *inp, const double *X_TA, const RingLoads *loads,
-                              double h) noexcept nogil:
+cdef void ring_account(RingState *s, Pose X_TA, Twist V_TA, const RingLoads *loads, double h) noexcept nogil:
     """Energy ledger of one substep, seen from the base (which the mechanism takes for inertial), and times of events."""
-    cdef double v[3]
-    # twist of the base's material point at the origin of T, relative to T; the target moves with the opposite one
-    vec3.cross(inp.V_TA + 3, X_TA, v)
-    vec3.sub(inp.V_TA, v, v)
-    s.work_in += h * (vec3.dot(loads.F_T, v) + vec3.dot(loads.F_T + 3, inp.V_TA + 3))
+    # velocity of the base's material point at the origin of T, relative to T; the target moves with the opposite one
+    cdef Vec3 v = sub(V_TA.v, cross(V_TA.w, X_TA.p))
+    s.work_in += h * (dot(loads.F_T.f, v) + dot(loads.F_T.m, V_TA.w))
     # friction and damping at the rates of the middle of the step: what they took from the ring
-    quat.rotate_back(X_TA + 3, loads.D_N, v)
-    s.lost_contact += h * (loads.lost_power - vec3.dot(v, s.half_step))
-    quat.rotate_back(X_TA + 3, loads.D_N + 3, v)
-    s.lost_contact -= h * vec3.dot(v, s.half_step + 3)
+    s.lost_contact += h * (loads.lost_power - dot(rotate_back(X_TA.q, loads.D_N.f), s.half_step.v))
+    s.lost_contact -= h * dot(rotate_back(X_TA.q, loads.D_N.m), s.half_step.w)
     s.time += h
     if loads.depth > s.depth_peak:
         s.depth_peak = loads.depth
@@ -190,16 +160,14 @@ cdef void ring_account(RingState *s, const MechanismInput *inp, const double *X_
         s.capture_time = s.time
 
 
-cdef inline uint32_t plane_signals(const RingUnit *u, const double *X_TA) noexcept nogil:
+cdef inline uint32_t plane_signals(const RingUnit *u, Pose X_TA) noexcept nogil:
     """Pushers: the docking planes are close at one of four places at least. Together: at all four."""
-    cdef double p[3]
     cdef uint32_t word = 0
+    cdef double r
     cdef int i, closed = 0
     for i in range(4):
-        vec3.fill(u.mated_x, 0.0, 0.0, p)
-        p[1 + (i & 1)] = u.plane_radius if i < 2 else -u.plane_radius
-        pose.apply(X_TA, p, p)
-        closed += -p[0] <= u.together_gap
+        r = u.plane_radius if i < 2 else -u.plane_radius
+        closed += -apply(X_TA, xyz(u.mated_x, 0.0 if i & 1 else r, r if i & 1 else 0.0)).x <= u.together_gap
     if closed > 0:
         word |= MECHANISM_SIGNAL_PUSHERS
     if closed == 4:
@@ -208,7 +176,7 @@ cdef inline uint32_t plane_signals(const RingUnit *u, const double *X_TA) noexce
 
 
 cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *motion, const double *force, const RingLoads *loads,
-                             const double *X_TA, MechanismOutput *out, RingRecord *record) noexcept nogil:
+                      Pose X_TA, MechanismOutput *out, RingRecord *record) noexcept nogil:
     """Signals, analogue values and the auxiliary channels. X_TA: the base at the end of the tick."""
     cdef int i, k
     out.signals = plane_signals(u, X_TA)
@@ -224,13 +192,11 @@ cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *mo
     out.status = MECHANISM_STATUS_OUT_OF_RANGE if s.out_of_range or s.depth_peak > u.depth_limit else 0
     for i in range(8):
         out.analog[i] = motion[i].p[u.leg[i].stroke] if i < MAX_LEGS else 0.0
-    for i in range(3):
-        record.ring_position[i] = s.X_AN[i]
-        record.ring_velocity[i] = s.v[i]
-        record.ring_rate[i] = s.w[i]
-        record.plunger[i] = loads.plunger[i]
-    for i in range(4):
-        record.ring_quaternion[i] = s.X_AN[3 + i]
+    put(s.X_AN.p, record.ring_position)
+    put_quat(s.X_AN.q, record.ring_quaternion)
+    put(s.v, record.ring_velocity)
+    put(s.w, record.ring_rate)
+    put(vec(loads.plunger), record.plunger)
     for i in range(MAX_LEGS):
         record.stroke[i] = motion[i].p[u.leg[i].stroke]
         record.spring_force[i] = force[i]
@@ -265,14 +231,13 @@ def drawn_in(t):
 
 cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables) except *:
     """Constants and the initial state (ring at rest in the initial position). `t`: table of RING_PARAMETERS."""
-    cdef int k, j
+    cdef int k
     memset(u, 0, sizeof(RingUnit))
     memset(s, 0, sizeof(RingState))
     for k in range(MAX_LEGS):
         build_leg(leg_tables[k], &u.leg[k])
     u.ring.mass = t["ring_mass_kg"]
-    for j in range(3):
-        u.ring.inertia[4 * j] = t["ring_inertia_kg_m2"][j]
+    u.ring.inertia.xx, u.ring.inertia.yy, u.ring.inertia.zz = t["ring_inertia_kg_m2"]
     fill_ring_geometry(t, &u.geometry)
     fill_contact_law(t, &u.law)
     fill_latches(t, &u.latches)
@@ -280,8 +245,8 @@ cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables)
     u.depth_limit = t["depth_limit_m"]
     u.plane_radius, u.together_gap = t["face_radius_m"], t["together_gap_m"]
     u.substeps = t["substeps"]
-    s.X_AN[0] = t["ready_distance_m"]
-    s.X_AN[6] = 1.0
+    s.X_AN.p.x = t["ready_distance_m"]
+    s.X_AN.q.w = 1.0
     s.contact_time = -1.0
     s.capture_time = -1.0
 
@@ -289,16 +254,15 @@ cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables)
 cdef object ring_depth(RingUnit *u, RingState *s, object X_TA):
     """Deepest penetration of the two rings [m] with the base at X_TA; negative without contact."""
     cdef double X[7]
-    cdef double V[6]
+    cdef Twist still
     cdef RingPose N
     cdef Contact found[RING_CONTACTS]
     cdef double deepest = -1.0
     cdef int i, n
     for i in range(7):
         X[i] = X_TA[i]
-    for i in range(6):
-        V[i] = 0.0
-    ring_in_target(X, V, s, &N)
+    memset(&still, 0, sizeof(still))
+    N = ring_in_target(pose(X), still, s)
     n = ring_contacts(&u.geometry, N.p, N.R, found)
     for i in range(n):
         if found[i].depth > deepest:
@@ -346,37 +310,36 @@ cdef inline void spring_legs(RingSelf *m) noexcept nogil:
 cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
     cdef RingSelf *m = <RingSelf *> self
     cdef RingState *s = &m.state.ring
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V_TA = twist(inp.V_TA)
     cdef RingPose N
     cdef RingLoads loads
-    cdef BaseMotion base
-    cdef double X_TA[7]
-    cdef double R_AN[9]
-    cdef double F_ring[6]
-    cdef double W[6]
+    cdef BodyMotion base
+    cdef Wrench F_ring, W
     cdef double h = inp.dt / m.unit.substeps
     cdef int i, k
-    ring_begin(inp, &base, X_TA, &loads, out)
+    ring_begin(inp, &base, &loads, out)
     if inp.commands & MECHANISM_COMMAND_DRIVE:
         draw_in(m, inp.dt)
     for _ in range(m.unit.substeps):
-        ring_in_target(X_TA, inp.V_TA, s, &N)
+        N = ring_in_target(X_TA, V_TA, s)
         ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
-        ring_wrench(X_TA, &loads, F_ring)
-        if not ring_close(&m.unit, s, m.motion, R_AN):
+        F_ring = ring_wrench(X_TA, &loads)
+        if not ring_close(&m.unit, s, m.motion, &N):
             s.out_of_range = 1
             break
         spring_legs(m)
-        memset(W, 0, sizeof(W))
-        if not ring_move(&m.unit, s, m.motion, R_AN, &base, F_ring, h, W):
+        memset(&W, 0, sizeof(W))
+        if not ring_move(&m.unit, s, m.motion, &N, &base, F_ring, h, &W):
             s.out_of_range = 1
             break
         # what the springs took, at the rates of the middle of the step
         for k in range(MAX_LEGS):
             i = m.unit.leg[k].stroke
             s.lost_springs -= h * m.state.force[k] * (m.motion[k].p_rate[i] + 0.5 * h * m.motion[k].p_accel[i])
-        ring_account(s, inp, X_TA, &loads, h)
+        ring_account(s, X_TA, V_TA, &loads, h)
         ring_mean(&m.unit, &loads, W, out)
-        base_moves(X_TA, inp.V_TA, h)
+        X_TA = base_moves(X_TA, V_TA, h)
     ring_report(&m.unit, s, m.motion, m.state.force, &loads, X_TA, out, <RingRecord *>aux)
     if m.state.neutral < 0.0:
         out.signals |= MECHANISM_SIGNAL_DRIVE_RUNNING

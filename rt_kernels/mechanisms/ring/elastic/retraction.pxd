@@ -1,5 +1,8 @@
 """Structs and functions of `retraction.pyx`."""
 
+from rt_kernels.algebra.values cimport Vec3, Wrench
+from rt_kernels.mechanisms.ring.platform cimport RingPose
+
 cdef enum:
     CABLES = 3
     STRUTS = 6
@@ -31,8 +34,8 @@ cdef struct SequencerState:
 
 
 cdef struct Retraction:
-    double drum[CABLES][3]        # take-off points in the base
-    double eye[CABLES][3]         # cable ends in the ring
+    Vec3 drum[CABLES]             # take-off points in the base
+    Vec3 eye[CABLES]              # cable ends in the ring
     double length_in[CABLES]      # free length with the planes mated
     double roll_radius
     double gear_ratio
@@ -64,8 +67,7 @@ cdef struct RetractionState:
 cdef void sequence(const Sequencer *q, SequencerState *s, const double *stroke, const bint *aligned, bint extend, double gear_cam,
                    bint mated, double dt) noexcept nogil
 cdef void block_all(SequencerState *s, int blocked) noexcept nogil
-cdef void pull(const Retraction *r, RetractionState *s, const double *p_0N, const double *R_0N, const double *v_N, const double *w_N,
-               double *F_ring, double *W) noexcept nogil
+cdef Wrench pull(const Retraction *r, RetractionState *s, const RingPose *N, Wrench *W) noexcept nogil
 cdef void drive_step(const Retraction *r, RetractionState *s, double command, double dt) noexcept nogil
 
 # set-up, with the interpreter

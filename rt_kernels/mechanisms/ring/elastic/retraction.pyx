@@ -19,9 +19,9 @@ A hard central impact goes from READY to CAPTURED.
 
 import numpy as np
 
+from libc.string cimport memset
 
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport Vec3, Wrench, add, cross, dot, mat, mat_vec, mul, norm, sub, xyz
 
 
 cdef void sequence(const Sequencer *q, SequencerState *s, const double *stroke, const bint *aligned, bint extend, double gear_cam,
@@ -80,26 +80,23 @@ cdef void block_all(SequencerState *s, int blocked) noexcept nogil:
         s.blocked[k] = blocked
 
 
-cdef void pull(const Retraction *r, RetractionState *s, const double *p_0N, const double *R_0N, const double *v_N, const double *w_N,
-               double *F_ring, double *W) noexcept nogil:
-    """Cable tensions of a pose; adds to the wrench on the ring (about its centre, base axes) and on the base (at its origin)."""
-    cdef double eye[3]
-    cdef double n[3]
-    cdef double v[3]
-    cdef double t[3]
+cdef Wrench pull(const Retraction *r, RetractionState *s, const RingPose *N, Wrench *W) noexcept nogil:
+    """Cable tensions of a pose: wrench on the ring (about its centre, base axes), the one on the base (at its origin) added to W."""
+    cdef Wrench F
+    cdef Vec3 eye, n, v
     cdef double gear = s.phi / r.gear_ratio
     cdef double gear_rate = s.omega / r.gear_ratio
     cdef double stretch
     cdef Cable *c
     cdef int i
+    memset(&F, 0, sizeof(F))
     s.load = 0.0
     for i in range(CABLES):
         c = &s.cable[i]
-        rot3.apply(R_0N, r.eye[i], eye)
-        vec3.add(p_0N, eye, n)
-        vec3.sub(n, r.drum[i], n)
-        c.length = vec3.norm(n)
-        vec3.scale(1.0 / c.length, n, n)
+        eye = mat_vec(N.R, r.eye[i])
+        n = sub(add(N.p, eye), r.drum[i])
+        c.length = norm(n)
+        n = mul(1.0 / c.length, n)
         c.cam = (c.length - r.length_in[i]) / r.roll_radius
         c.tension = 0.0
         # joined while the gear cam, through the intermediate one, touches the drum cam (7.5.1)
@@ -109,20 +106,18 @@ cdef void pull(const Retraction *r, RetractionState *s, const double *p_0N, cons
                 c.length_join = c.length
                 c.phi_join = gear
             stretch = (c.length - c.length_join) - r.roll_radius * (gear - c.phi_join)
-            vec3.cross(w_N, eye, v)
-            vec3.add(v_N, v, v)
-            c.tension = r.stiffness * stretch + r.damping * (vec3.dot(n, v) - r.roll_radius * gear_rate)
+            v = add(N.v, cross(N.w, eye))
+            c.tension = r.stiffness * stretch + r.damping * (dot(n, v) - r.roll_radius * gear_rate)
             if c.tension < 0.0 or stretch <= 0.0:
                 c.tension = 0.0
-            vec3.add_scaled(F_ring, -c.tension, n, F_ring)
-            vec3.cross(eye, n, t)
-            vec3.add_scaled(F_ring + 3, -c.tension, t, F_ring + 3)
-            vec3.add_scaled(W, c.tension, n, W)
-            vec3.cross(r.drum[i], n, t)
-            vec3.add_scaled(W + 3, c.tension, t, W + 3)
+            F.f = add(F.f, mul(-c.tension, n))
+            F.m = add(F.m, mul(-c.tension, cross(eye, n)))
+            W.f = add(W.f, mul(c.tension, n))
+            W.m = add(W.m, mul(c.tension, cross(r.drum[i], n)))
             s.load += c.tension * r.roll_radius / (r.gear_ratio * r.efficiency)
         else:
             c.joined = 0
+    return F
 
 
 cdef void drive_step(const Retraction *r, RetractionState *s, double command, double dt) noexcept nogil:
@@ -137,14 +132,12 @@ cdef void drive_step(const Retraction *r, RetractionState *s, double command, do
     s.phi += dt * s.omega
 
 
-from libc.string cimport memset
-
 PHASES = ("retracted", "extending", "ready", "thrown", "captured", "retracting", "done")
 
 
 cdef void fill_retraction(object t, object p_eyes, Retraction *r, Sequencer *q) except *:
     """From a parameter table; p_eyes: cable ends (3, 3) in the ring. Drums lie under them on the base circle `drum_radius_m`."""
-    cdef int i, j
+    cdef int i
     memset(r, 0, sizeof(Retraction))
     memset(q, 0, sizeof(Sequencer))
     r.roll_radius = t["drum_roll_radius_m"]
@@ -163,9 +156,8 @@ cdef void fill_retraction(object t, object p_eyes, Retraction *r, Sequencer *q) 
         eye = np.asarray(p_eyes[i], dtype=float)
         radial = eye / np.linalg.norm(eye)
         drum = radial * t["drum_radius_m"]
-        for j in range(3):
-            r.eye[i][j] = eye[j]
-            r.drum[i][j] = drum[j]
+        r.eye[i] = xyz(eye[0], eye[1], eye[2])
+        r.drum[i] = xyz(drum[0], drum[1], drum[2])
         r.length_in[i] = np.linalg.norm(eye + [t["mated_distance_m"], 0, 0] - drum)
     q.ready_stroke = 0.0
     q.ready_stroke_min = -t["ready_switch_m"]
@@ -188,28 +180,24 @@ cdef class CableRetraction:
     def step(self, p_0N, R_0N, v_N, w_N, double command, double dt=5e-4):
         """Drive step, then tensions: dict of tension (3,), joined (3,), cam (3,), gear, gear_twisted (3,), omega, load, F_ring,
         base_wrench."""
-        cdef double p[3]
-        cdef double R[9]
-        cdef double v[3]
-        cdef double w[3]
-        cdef double F[6]
-        cdef double W[6]
+        cdef double[::1] R = np.ascontiguousarray(R_0N, dtype=float).reshape(-1)
+        cdef RingPose N
+        cdef Wrench F, W
         cdef int i
-        flat = np.asarray(R_0N, dtype=float).reshape(-1)
-        for i in range(3):
-            p[i], v[i], w[i] = p_0N[i], v_N[i], w_N[i]
-        for i in range(9):
-            R[i] = flat[i]
-        for i in range(6):
-            F[i] = W[i] = 0.0
+        N.R = mat(&R[0])
+        N.p = xyz(p_0N[0], p_0N[1], p_0N[2])
+        N.v = xyz(v_N[0], v_N[1], v_N[2])
+        N.w = xyz(w_N[0], w_N[1], w_N[2])
+        memset(&W, 0, sizeof(W))
         drive_step(&self.law, &self.state, command, dt)
-        pull(&self.law, &self.state, p, R, v, w, F, W)
+        F = pull(&self.law, &self.state, &N, &W)
         tension = np.array([self.state.cable[i].tension for i in range(3)])
         return {"tension": tension, "joined": [bool(self.state.cable[i].joined) for i in range(3)],
                 "cam": np.array([self.state.cable[i].cam for i in range(3)]), "gear": self.state.phi / self.law.gear_ratio,
                 "gear_twisted": self.state.phi / self.law.gear_ratio + self.law.shaft_share * tension, "omega": self.state.omega,
                 "length": np.array([self.state.cable[i].length for i in range(3)]),
-                "load": self.state.load, "F_ring": np.array([F[i] for i in range(6)]), "base_wrench": np.array([W[i] for i in range(6)])}
+                "load": self.state.load, "F_ring": np.array([(<double *> &F)[i] for i in range(6)]),
+                "base_wrench": np.array([(<double *> &W)[i] for i in range(6)])}
 
 
 cdef class OperationSequence:

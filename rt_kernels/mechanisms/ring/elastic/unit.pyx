@@ -14,9 +14,9 @@ import numpy as np
 
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport Pose, Twist, Wrench, pose, twist, twist_of, wrench_sum
 from rt_kernels.mechanisms.common.drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
-from rt_kernels.mechanisms.ring.contact cimport RingLoads, RingPose
+from rt_kernels.mechanisms.ring.contact cimport RingLoads
 from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DRIVE_RUNNING,
                                MECHANISM_SIGNAL_INITIAL_POSITION, MECHANISM_SIGNAL_RELEASED)
 from rt_kernels.mechanisms.ring.elastic.accumulator cimport Accumulator, AccumulatorState, accumulator_step, fill_accumulator
@@ -25,7 +25,7 @@ from rt_kernels.mechanisms.ring.elastic.retraction cimport (
     CAPTURED, CABLES, DONE, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
     fill_retraction, pull, sequence,
 )
-from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BaseMotion, LegMotion, effective_stroke, screw_force
+from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BodyMotion, LegMotion, RingPose, effective_stroke, screw_force
 from rt_kernels.mechanisms.ring.unit cimport (
     RingState, RingUnit, base_moves, fill_ring_unit, ring_account, ring_begin, ring_close, ring_depth, ring_in_target, ring_mean, ring_move,
     ring_report, ring_touch, ring_wrench,
@@ -81,28 +81,29 @@ cdef inline void spring_struts(ElasticSelf *m, double h, double *stroke) noexcep
         screw_force(&m.unit.leg[k], e.force[k], &m.motion[k])
 
 
-cdef inline void pull_cables(ElasticSelf *m, const double *R_AN, double h, double *cables, double *W) noexcept nogil:
-    """Drive and cables: wrench on the ring about its centre, `cables` (6), and on the base, added to W (6), base axes."""
+cdef inline Wrench pull_cables(ElasticSelf *m, const RingPose *N, double h, Wrench *W) noexcept nogil:
+    """Drive and cables: wrench on the ring about its centre, and on the base, added to W, base axes."""
     cdef ElasticState *e = &m.state
-    cdef RingState *s = &e.ring
     if m.two_motors:
         motors_turn(m, h)
     else:
         drive_step(&m.retraction, &e.cables, e.sequence.drive_command, h)
-    memset(cables, 0, 6 * sizeof(double))
-    pull(&m.retraction, &e.cables, s.X_AN, R_AN, s.v, s.w, cables, W)
+    return pull(&m.retraction, &e.cables, N, W)
 
 
-cdef inline void account_inside(ElasticSelf *m, const double *cables, const double *v, double h) noexcept nogil:
-    """What springs and cables took from the ring, at the rates of the middle of the step; v (6): of the ring at its start."""
+cdef inline void account_inside(ElasticSelf *m, Wrench cables, Twist V, double h) noexcept nogil:
+    """What springs and cables took from the ring, at the rates of the middle of the step; V: of the ring at its start."""
     cdef ElasticState *e = &m.state
+    cdef const double *F = <const double *> &cables
+    cdef const double *v = <const double *> &V
+    cdef const double *half_step = <const double *> &e.ring.half_step
     cdef double rate
     cdef int i, k
     for k in range(MAX_LEGS):
         rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate) + 0.5 * h * effective_stroke(&m.unit.leg[k], m.motion[k].p_accel)
         e.ring.lost_springs -= h * e.force[k] * rate
     for i in range(6):
-        e.given_to_cables -= h * cables[i] * (v[i] + e.ring.half_step[i])
+        e.given_to_cables -= h * F[i] * (v[i] + half_step[i])
 
 
 cdef inline void run_sequence(ElasticSelf *m, const RingLoads *loads, const double *stroke, bint extend, double h) noexcept nogil:
@@ -141,40 +142,33 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
     cdef ElasticState *e = &m.state
     cdef RingState *s = &e.ring
     cdef ElasticRecord *record = <ElasticRecord *> aux
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V, V_TA = twist(inp.V_TA)
     cdef RingPose N
     cdef RingLoads loads
-    cdef BaseMotion base
-    cdef double X_TA[7]
-    cdef double R_AN[9]
-    cdef double F_ring[6]
-    cdef double W[6]
-    cdef double cables[6]
-    cdef double v[6]
+    cdef BodyMotion base
+    cdef Wrench F_ring, W, cables
     cdef double stroke[MAX_LEGS]
     cdef double h = inp.dt / m.unit.substeps
-    cdef int i
-    ring_begin(inp, &base, X_TA, &loads, out)
+    ring_begin(inp, &base, &loads, out)
     for _ in range(m.unit.substeps):
-        ring_in_target(X_TA, inp.V_TA, s, &N)
+        N = ring_in_target(X_TA, V_TA, s)
         ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
-        ring_wrench(X_TA, &loads, F_ring)
-        if not ring_close(&m.unit, s, m.motion, R_AN):
+        F_ring = ring_wrench(X_TA, &loads)
+        if not ring_close(&m.unit, s, m.motion, &N):
             s.out_of_range = 1
             break
         spring_struts(m, h, stroke)
-        memset(W, 0, sizeof(W))
-        pull_cables(m, R_AN, h, cables, W)
-        for i in range(6):
-            F_ring[i] += cables[i]
-        vec3.copy(s.v, v)
-        vec3.copy(s.w, v + 3)
-        if not ring_move(&m.unit, s, m.motion, R_AN, &base, F_ring, h, W):
+        memset(&W, 0, sizeof(W))
+        cables = pull_cables(m, &N, h, &W)
+        V = twist_of(s.v, s.w)
+        if not ring_move(&m.unit, s, m.motion, &N, &base, wrench_sum(F_ring, cables), h, &W):
             s.out_of_range = 1
             break
-        account_inside(m, cables, v, h)
-        ring_account(s, inp, X_TA, &loads, h)
+        account_inside(m, cables, V, h)
+        ring_account(s, X_TA, V_TA, &loads, h)
         ring_mean(&m.unit, &loads, W, out)
-        base_moves(X_TA, inp.V_TA, h)
+        X_TA = base_moves(X_TA, V_TA, h)
         run_sequence(m, &loads, stroke, (inp.commands & MECHANISM_COMMAND_DRIVE) != 0, h)
     ring_report(&m.unit, s, m.motion, e.force, &loads, X_TA, out, &record.ring)
     elastic_signals(e, out)
@@ -290,7 +284,7 @@ cdef class ElasticAdaptive(MechanismPart):
     cdef readonly object gives      # UnitEnergy
 
     def __init__(self, **given):
-        cdef double R_AN[9]
+        cdef RingPose N
         cdef int k
         t = checked(ElasticAdaptive.PARAMETERS, given)
         if not t["ready_compression_m"] < t["stroke_m"]:
@@ -312,8 +306,8 @@ cdef class ElasticAdaptive(MechanismPart):
         self.m.unit.mated_x = t["mated_distance_m"]
         self.m.state.release_time = self.m.state.aligned_time = self.m.state.done_time = -1.0
         if t["start_phase"] == "retracted":
-            self.m.state.ring.X_AN[0] = t["mated_distance_m"]
-        if not ring_close(&self.m.unit, &self.m.state.ring, self.m.motion, R_AN):
+            self.m.state.ring.X_AN.p.x = t["mated_distance_m"]
+        if not ring_close(&self.m.unit, &self.m.state.ring, self.m.motion, &N):
             raise ValueError(f"mated_distance_m: {t['mated_distance_m']} m, the legs do not reach this pose")
         # wound and blocked, no force: the ring is held between the clutches
         for k in range(MAX_LEGS):
