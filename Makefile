@@ -23,8 +23,8 @@ lint:            ## ruff, cython-lint
 types:           ## mypy
 	.venv/bin/mypy
 
-generate:        ## everything that is generated, the committed files too: after a change of channels.toml, build, then this
-	$(PYTHON) tools/generate.py
+generate:        ## everything that is generated, the committed files too; builds the kernels where the rest needs it
+	@$(PYTHON) tools/generate.py || { $(MAKE) build && $(PYTHON) tools/generate.py; }
 
 docs: build      ## the documentation site with pictures and API reference in build/docs
 	$(PYTHON) tools/make_site.py
