@@ -203,7 +203,8 @@ class BuildKernels(build_ext):
         self.number = 0
         super().run()
         self.progress.end()
-        if not (self.inplace or getattr(self, "editable_mode", False) or WHICH):
+        whole = not WHICH and Path(self.build_lib, "hil_server").is_dir()  # all packages lie there: a wheel
+        if whole and not (self.inplace or getattr(self, "editable_mode", False)):
             # stubs and schemas; the packages, and those that they need, are imported for it (pyproject.toml, build-system)
             subprocess.run([sys.executable, ROOT / "tools" / "generate.py", "--into", self.build_lib], check=True)
 
