@@ -2,7 +2,7 @@
 PYTHON = .venv/bin/python
 FOLDER ?= tests
 
-.PHONY: help build test fast lint types table docs snippets bench checked mutants demo clean
+.PHONY: help build test fast lint types generate docs snippets bench checked mutants demo clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -23,12 +23,10 @@ lint:            ## ruff, cython-lint
 types:           ## mypy
 	.venv/bin/mypy
 
-table:           ## what is generated from rt_kernels/channels.toml
-	$(PYTHON) tools/generate_channels.py
+generate:        ## everything that is generated, the committed files too; builds the kernels where the rest needs it
+	@$(PYTHON) tools/generate.py || { $(MAKE) build && $(PYTHON) tools/generate.py; }
 
-docs: build      ## the documentation site with the API reference in build/docs; generated pages and pictures
-	$(PYTHON) tools/generate_pages.py
-	$(PYTHON) tools/draw_pictures.py
+docs: build      ## the documentation site with pictures and API reference in build/docs
 	$(PYTHON) tools/make_site.py
 
 snippets: build  ## every command and snippet of the documents, in a copy of the tree; long ones too

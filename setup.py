@@ -7,6 +7,9 @@ House rules that the build itself holds (CONTRIBUTING, "Kernels"):
 * `HIL_DEBUG_KERNELS=1` turns bounds checks back on (the checked build: `make checked`, in a copy of its own).
 * `HIL_SANITIZE=1` builds with the address and undefined-behaviour sanitizers (`tools/fuzz_sanitized.sh`).
 
+What the kernels include out of `rt_kernels/channels.toml` and the records of the parts is made before anything else
+(`tools/generate_channels.py`); a wheel gets type stubs and schemas, too, which `tools/generate.py` reads off what was just built.
+
 What keeps the build short: Cython's own code for memory views is one module (`rt_kernels.cython_shared`) and not a part of each; a file in
 which no step of a tick runs says so in its first line (`# distutils: extra_compile_args = -O1`); the largest files come first, so that no
 core waits at the end.
@@ -20,6 +23,8 @@ their sources is newer.
 import contextlib
 import os
 import re
+import runpy
+import subprocess
 import sys
 import threading
 import time
@@ -198,6 +203,10 @@ class BuildKernels(build_ext):
         self.number = 0
         super().run()
         self.progress.end()
+        whole = not WHICH and Path(self.build_lib, "hil_server").is_dir()  # all packages lie there: a wheel
+        if whole and not (self.inplace or getattr(self, "editable_mode", False)):
+            # stubs and schemas; the packages, and those that they need, are imported for it (pyproject.toml, build-system)
+            subprocess.run([sys.executable, ROOT / "tools" / "generate.py", "--into", self.build_lib], check=True)
 
     def build_extension(self, ext: Extension) -> None:
         """One module; on several threads at once."""
@@ -229,6 +238,8 @@ class BuildKernels(build_ext):
             file = Path(self.get_ext_filename(ext.name))
             if not file.exists():
                 sys.exit(f"HIL_KERNELS=built, but {file} is not there: build first (python setup.py build_ext --inplace)")
+            if not Path(ext.sources[0]).with_suffix(".pyi").exists() and ext.name != SHARED:
+                sys.exit(f"HIL_KERNELS=built, but {file} has no stub: python tools/generate.py")
             self.mkpath(str(Path(self.build_lib, file).parent))
             self.copy_file(str(file), str(Path(self.build_lib, file)))
 
@@ -243,6 +254,7 @@ WHICH = os.environ.get("HIL_KERNELS", "")
 
 if __name__ == "__main__":
     os.chdir(ROOT)
+    runpy.run_path(str(ROOT / "tools" / "generate_channels.py"))["write"]()
     modules = extensions()
     if WHICH == "first":
         wanted = ROOT.joinpath("tools", "first_docking.txt").read_text().split()

@@ -5,6 +5,7 @@ Markdown does not (the table of contents, the way to the API reference) is added
 itself.
 """
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,6 +64,24 @@ def with_contents(app, name, source):
         source[0] += '\n<p><a href="../api/index.html">Open the reference</a></p>\n'
 
 
+PICTURE = re.compile(r"(?m)^<!-- picture: (\S+) -->\n\*(.+?)\*.*$")
+IMAGE = re.compile(r"(?m)^!\[([^\]]+)\]\((\S+)\)$")
+
+
+def with_pictures(app, name, source):
+    """Pictures that tools draw are not in the tree: the page has the mark `<!-- picture: FILE -->` and a line in words below it, which
+    gives way to the picture where that was drawn. A picture that is not there is told in its words."""
+    folder = (ROOT / name).parent
+
+    def there(file):
+        app.env.note_dependency(str(folder / file))  # the page is read again when it is drawn
+        return (folder / file).exists()
+
+    source[0] = PICTURE.sub(lambda found: f"![{found[2]}]({found[1]})" if there(found[1]) else found[0], source[0])
+    source[0] = IMAGE.sub(lambda found: found[0] if there(found[2]) else f"*{found[1]}* (not drawn here)", source[0])
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("source-read", with_pictures)
     app.connect("source-read", with_contents)

@@ -1,7 +1,7 @@
 """The way of one sample: the stages in the order of the table, nothing else.
 
 A pure function of the sample, the stages' states and the inputs that the ports have put into the sample.
-Generated from channels.toml by tools/generate_channels.py: do not edit.
+Generated from channels.toml by tools/generate.py: do not edit.
 """
 
 

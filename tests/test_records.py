@@ -99,7 +99,7 @@ def test_what_is_wrong_in_a_record_is_named(generator, tmp_path, change, word):
 
 @pytest.mark.parametrize("path", RECORDS, ids=[str(p.relative_to(ROOT)) for p in RECORDS])
 def test_struct_and_names_of_a_shipped_record_agree(generator, path):
-    """The committed struct has as many doubles as the committed names have channels."""
+    """The struct has as many doubles as there are names of channels."""
     text = path.with_suffix(".pxd").read_text()
     for other in re.findall(r"^from ([\w.]+) cimport", text, re.MULTILINE):
         text = ROOT.joinpath(*other.split(".")).with_suffix(".pxd").read_text() + text

@@ -1,8 +1,6 @@
-"""The table holds what it says: its products are current, a stage has one name and reads what it may, no bit goes by its number."""
+"""The table holds what it says: a stage has one name and reads what it may, no bit goes by its number."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +24,6 @@ def kernel_text(folder):
 def code_of(text):
     """The text without docstrings and comments."""
     return re.sub(r'"""(?:.|\n)*?"""|#.*', "", text)
-
-
-def test_generated_files_are_current():
-    out = subprocess.run([sys.executable, str(ROOT / "tools/generate_channels.py"), "--check"], capture_output=True, text=True)
-    assert out.returncode == 0, out.stdout + out.stderr
 
 
 def test_a_stage_has_one_name():

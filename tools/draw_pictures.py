@@ -1,12 +1,14 @@
-"""The pictures of README and the guides: `python tools/draw_pictures.py` draws, `--check` compares (stand and architecture only).
+"""The committed pictures of README and guides. The two that are drawn (tools/generate.py writes them).
 
 docs/stand.svg          the shipped docking stand in its neutral pose, out of its file by its own kinematics
 docs/architecture.svg   the way of a sample: stages as the table has them, ports, ring, processes
+
+Those of the program as it is, taken by `python tools/draw_pictures.py [report] [console] [operator]` (none named: all; needs Chromium and
+some minutes):
+
 docs/report.png         the top of the report of the shipped docking
 docs/console.png        the console's mimic display of a simulated docking at its first contact
 docs/operator.png       the operator's view of a berthing on the virtual stand, before anybody has flown
-
-The last three are of the program as it is: `--screens` (all) or `--screens report` takes them anew; needs Chromium and some minutes.
 
 Stand: axonometric projection, X (the docking axis) up, metres.
 """
@@ -328,19 +330,15 @@ def operator_screen(file: Path, folder: Path) -> None:
 SCREENS = {"report": report_screen, "console": console_screen, "operator": operator_screen}
 
 
+def files() -> dict[Path, str]:
+    """Path and text of what is drawn."""
+    return {DOCS / "stand.svg": stand(), DOCS / "architecture.svg": architecture()}
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="exit code 1 unless the drawn pictures are those of the tree")
-    parser.add_argument("--screens", nargs="*", choices=sorted(SCREENS), help="takes these pictures of the program, too; none named: all")
-    args = parser.parse_args()
-    drawn = {DOCS / "stand.svg": stand(), DOCS / "architecture.svg": architecture()}
-    if args.check:
-        old = [file.name for file, text in drawn.items() if not file.exists() or file.read_text() != text]
-        print(*(f"docs/{name} is not what tools/draw_pictures.py draws" for name in old), sep="\n")
-        return bool(old)
-    for file, text in drawn.items():
-        file.write_text(text)
-    for name in () if args.screens is None else args.screens or SCREENS:
+    parser = argparse.ArgumentParser(description="Takes the pictures of the program: report, console, operator.")
+    parser.add_argument("screen", nargs="*", choices=sorted(SCREENS), help="none named: all")
+    for name in parser.parse_args().screen or SCREENS:
         with tempfile.TemporaryDirectory() as folder:
             SCREENS[name](DOCS / f"{name}.png", Path(folder))
     return 0

@@ -56,6 +56,7 @@ prepare_environment() {
     fi
     wait_for_packages
     install_project "$group"
+    [ "$wave" = first ] || .venv/bin/python tools/generate.py --build || stop "What is generated could not be made: see above."
 }
 
 # What a build needs at once; what a run and the group need beside the build, which it does not wait for.

@@ -1,5 +1,5 @@
-"""Writes what is generated from the table `rt_kernels/channels.toml` and from the records beside the parts; `--check` only says whether the
-committed files are current.
+"""What is generated from the table `rt_kernels/channels.toml` and from the records beside the parts (tools/generate.py writes it). Needs
+Python alone: `write()` is what setup.py makes of it before it builds.
 
 Products: `sample.pxd` (C struct), `codes.pxd` (masks of faults and bits, enums of codes), `injections.pxd` of the stands in software,
 `tick.pxd` and `tick.pyx` (the line and the way of a sample through its stages), `stages.py`, `layout.py` (NumPy dtype, fields, codes,
@@ -42,7 +42,7 @@ STANDS = {"in_process", "hydraulic", "served", "emulator", "ethercat"}  # that c
 INJECTION = {"name": "", "number": 0, "at": "", "meaning": "", "value": 1.0, "value_meaning": "not used", "shows": [], "fault": "",
              "stands": [], "at_start": False, "profile": ""}  # fmt: skip
 LINE = 140
-HEAD = "Generated from channels.toml by tools/generate_channels.py: do not edit."
+HEAD = "Generated from channels.toml by tools/generate.py: do not edit."
 MARKS = ("<!-- the tick: generated from channels.toml -->", "<!-- the tick: end -->")
 
 
@@ -471,7 +471,7 @@ def record_pxd(path: Path) -> str:
     lines = [
         '"""Auxiliary channels as the kernel writes them.',
         "",
-        f"Generated from {path.name} by tools/generate_channels.py: do not edit.",
+        f"Generated from {path.name} by tools/generate.py: do not edit.",
         '"""',
         "",
     ]
@@ -499,7 +499,7 @@ def record_pxd(path: Path) -> str:
 
 def record_py(path: Path) -> str:
     lines = [
-        f'"""Auxiliary channels of the part. Generated from {path.name} by tools/generate_channels.py: do not edit."""',
+        f'"""Auxiliary channels of the part. Generated from {path.name} by tools/generate.py: do not edit."""',
         "",
         "from rt_kernels.parameters import Aux",
         "",
@@ -523,6 +523,7 @@ PRODUCTS = {
     KERNELS / "CHANNELS.md": channels_md,
     README: readme,
 }
+READ = {KERNELS / "tick.pyx", KERNELS / "CHANNELS.md", README}  # by people: committed
 
 
 def products() -> dict[Path, str]:
@@ -535,18 +536,12 @@ def products() -> dict[Path, str]:
     return texts
 
 
-def main(argv: list[str]) -> int:
-    stale = []
+def write() -> None:
+    """What a build includes. Exits where the committed order of the tick is not the table's: a build changes nothing that is committed."""
     for path, text in products().items():
-        if not path.exists() or path.read_text() != text:
-            stale.append(str(path.relative_to(KERNELS.parent)))
-            if "--check" not in argv:
-                path.write_text(text)
-    if "--check" in argv and stale:
-        print("not current with its table, run tools/generate_channels.py: " + ", ".join(stale))
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        if path.exists() and path.read_text() == text:
+            continue
+        if path == KERNELS / "tick.pyx":
+            sys.exit("rt_kernels/tick.pyx is not what rt_kernels/channels.toml gives: python tools/generate.py makes it")
+        if path not in READ:
+            path.write_text(text)

@@ -1,30 +1,26 @@
-"""The reference pages docs/keys.md and docs/shipped.md, and the hazards of docs/safety.md, out of the declarations:
-`python tools/generate_pages.py`, `--check` compares.
+"""The reference pages docs/keys.md and docs/shipped.md, and the hazards of docs/safety.md, out of the declarations (tools/generate.py
+writes them).
 
 keys.md       every table of every kind of configuration file with its keys, and the network addresses; what a part takes stands on the
               part's own page (`hil-server list ROLE NAME`)
 shipped.md    what is in `stand_configs`: tests, programmes, campaigns, stands, vehicles, docking units, arms
 """
 
-import argparse
 import itertools
 import re
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hil_server import registry
+from hil_server.config import tables
+from hil_server.config.kinds import kind_of
+from tools.generate_schemas import schemas
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from hil_server import registry  # noqa: E402
-from hil_server.config import tables  # noqa: E402
-from hil_server.config.kinds import kind_of  # noqa: E402
-from tools.generate_schemas import schemas  # noqa: E402
-
 SHIPPED = ROOT / "stand_configs"
-MADE = "<!-- made by tools/generate_pages.py: change the declarations, not this page -->\n"
+MADE = "<!-- made by tools/generate.py: change the declarations, not this page -->\n"
 HEADS = {"keys": "All keys of all configuration files", "shipped": "What comes with the server"}
 
 Schema = dict[str, Any]
@@ -241,19 +237,6 @@ def safety() -> str:
     return BLOCK.sub(lambda found: found[1] + "\n" + "\n".join(lines) + "\n\n" + found[2], text)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="exit code 1 unless the pages are current")
-    args = parser.parse_args()
-    made = {ROOT / "docs" / "keys.md": keys(), ROOT / "docs" / "shipped.md": shipped(), ROOT / "docs" / "safety.md": safety()}
-    old = [file.name for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
-    if args.check:
-        print(*(f"docs/{name} is not current: python tools/generate_pages.py" for name in old), sep="\n")
-        return bool(old)
-    for file, text in made.items():
-        file.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def files() -> dict[Path, str]:
+    """Path and text of every page."""
+    return {ROOT / "docs" / "keys.md": keys(), ROOT / "docs" / "shipped.md": shipped(), ROOT / "docs" / "safety.md": safety()}

@@ -1,38 +1,32 @@
-"""Writes a JSON Schema of every kind of file into stand_configs/schemas, out of the declarations that the loader checks it with.
+"""A JSON Schema of every kind of file for stand_configs/schemas, out of the declarations that the loader checks it with.
 
 It is for editors (completion, hints, errors while one types). A file names its schema in its first line, `#:schema ../schemas/test.json`
-(Taplo, Even Better TOML).
-
-    python tools/generate_schemas.py [--check]     --check: write nothing, exit 1 if a schema is not current
+(Taplo, Even Better TOML). tools/generate.py writes them.
 
 A schema says which keys there are, of what kind and within which limits. What only figures together can tell (a platform that cannot stand,
 a mass without an inertia) the loader alone knows.
 """
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from hil_server import registry
+from hil_server.campaign.plan import BOX, CAMPAIGN
+from hil_server.campaign.rare import RARE
+from hil_server.campaign.variables import CORRELATION, VARY
+from hil_server.config import modal_data, tables
+from hil_server.config.loader import FILLED
+from hil_server.config.narrowing import GUARDED_ROLES, limits_of
+from hil_server.config.tables import DEVICES
+from hil_server.requirements import declaration
+from hil_server.run.programme import PROGRAMME, VARIANT, WAIVE
+from rt_kernels.model import craft_file, manipulator_file
+from rt_kernels.parameters import Parameter
+from rt_kernels.stages import STAGE_ROLES
+from rt_kernels.stewart.platform import Platform
 
-from hil_server import registry  # noqa: E402
-from hil_server.campaign.plan import BOX, CAMPAIGN  # noqa: E402
-from hil_server.campaign.rare import RARE  # noqa: E402
-from hil_server.campaign.variables import CORRELATION, VARY  # noqa: E402
-from hil_server.config import modal_data, tables  # noqa: E402
-from hil_server.config.loader import FILLED  # noqa: E402
-from hil_server.config.narrowing import GUARDED_ROLES, limits_of  # noqa: E402
-from hil_server.config.tables import DEVICES  # noqa: E402
-from hil_server.requirements import declaration  # noqa: E402
-from hil_server.run.programme import PROGRAMME, VARIANT, WAIVE  # noqa: E402
-from rt_kernels.model import craft_file, manipulator_file  # noqa: E402
-from rt_kernels.parameters import Parameter  # noqa: E402
-from rt_kernels.stages import STAGE_ROLES  # noqa: E402
-from rt_kernels.stewart.platform import Platform  # noqa: E402
-
-FOLDER = Path(__file__).resolve().parents[1] / "stand_configs" / "schemas"
 DIALECT = "http://json-schema.org/draft-07/schema#"
 Schema = dict[str, Any]
 
@@ -46,8 +40,10 @@ def schemas() -> dict[str, Schema]:
     return {kind: {"$schema": DIALECT, "title": f"{kind} file of the HIL server", **schema} for kind, schema in found.items()}
 
 
-def text_of(schema: Schema) -> str:
-    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+def files(folder: Path) -> dict[Path, str]:
+    """Path and text of every schema below the folder."""
+    texts = {kind: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for kind, schema in schemas().items()}
+    return {folder / "stand_configs" / "schemas" / f"{kind}.json": text for kind, text in texts.items()}
 
 
 # ------------------------------------------------------------------------------------------------------------------ kinds of files
@@ -264,23 +260,3 @@ def described(p: Parameter, schema: Schema) -> Schema:
     unit = "" if p.unit == "-" else f" [{p.unit}]"
     default = {} if p.required or p.default is None else {"default": p.default}
     return {**schema, "description": f"{p.meaning}{unit}", **default}
-
-
-def main(argv: list[str]) -> int:
-    texts = {f"{kind}.json": text_of(schema) for kind, schema in schemas().items()}
-    there = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
-    if "--check" in argv:
-        stale = sorted(name for name in {*texts, *there} if texts.get(name) != there.get(name))
-        if stale:
-            print("not current with the declarations, run tools/generate_schemas.py: " + ", ".join(stale))
-        return 1 if stale else 0
-    FOLDER.mkdir(exist_ok=True)
-    for name in there.keys() - texts.keys():
-        FOLDER.joinpath(name).unlink()
-    for name, text in texts.items():
-        FOLDER.joinpath(name).write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

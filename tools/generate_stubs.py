@@ -1,24 +1,21 @@
-"""Type stubs (`.pyi`) of the compiled modules: `python tools/generate_stubs.py` writes them, `--check` names those that are not current.
+"""Type stubs (`.pyi`) of the compiled modules (tools/generate.py writes them).
 
 A stub says what Python sees of a `.pyx`: public constants, functions, and classes with methods, properties and attributes. It is read
 off the built module: Cython puts the signature of the source, C types included, in front of every docstring (`embedsignature`). What a
 function returns stands in the stub where the source annotates it, else it is `Any`.
 """
 
-import argparse
 import ast
 import importlib
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("rt_kernels", "drivers")
-HEAD = "# Generated from the built module by tools/generate_stubs.py\n"
+HEAD = "# Generated from the built module by tools/generate.py\n"
 PLAIN = {name: name for name in ("str", "bytes", "bool", "float", "int")} | {
     "list": "list[Any]",
     "set": "set[Any]",
@@ -202,38 +199,10 @@ def stub(module_name: str, source: Path, known: dict[str, str]) -> str:
     return HEAD + "\n".join([*head, *imports, "", text]) + "\n"
 
 
-def formatted(text: str) -> str:
-    """The text in the line width of the project."""
-    command = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", "stub.pyi", "-"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
-
-
-def stubs() -> dict[Path, str]:
-    """Path and text of every stub."""
+def stubs(folder: Path) -> dict[Path, str]:
+    """Path below the folder and text of every stub; the modules are those that an import finds."""
     modules = compiled_modules()
     classes = {
         name: module for module, source in modules for name in re.findall(r"^(?:cdef )?class (\w+)", source.read_text(), re.MULTILINE)
     }
-    return {source.with_suffix(".pyi"): formatted(stub(name, source, classes)) for name, source in modules}
-
-
-def main() -> int:
-    """Writes the stubs; with `--check` writes nothing and returns 1 when one is missing, different or left over."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="only compare")
-    check = parser.parse_args().check
-    wanted = stubs()
-    left_over = {p for package in PACKAGES for p in ROOT.joinpath(package).rglob("*.pyi")} - set(wanted)
-    differing = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
-    for path in [*differing, *left_over]:
-        print(path.relative_to(ROOT))
-        if not check and path in wanted:
-            path.write_text(wanted[path])
-        elif not check:
-            path.unlink()
-    return int(check and bool(differing or left_over))
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
-    sys.exit(main())
+    return {folder / source.relative_to(ROOT).with_suffix(".pyi"): stub(name, source, classes) for name, source in modules}

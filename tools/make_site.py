@@ -1,6 +1,7 @@
 """The documentation site in build/docs: `python tools/make_site.py [FOLDER] [--without-api]` (`make docs`), needs the group `docs`.
 
-The pages of the tree by Sphinx (docs/conf.py), where every warning is an error; the API reference by pdoc in `api/`; then every link,
+The pictures that only the site shows are drawn first (docs/pictures: half a minute, then only those whose tool has changed). The pages of
+the tree by Sphinx (docs/conf.py), where every warning is an error; the API reference by pdoc in `api/`; then every link,
 picture and script of every page that was made is followed, and one that leads nowhere, or to another machine for something the page
 needs, is an error. What is made needs no network, its search neither.
 """
@@ -63,6 +64,7 @@ def main() -> int:
     parser.add_argument("--without-api", action="store_true", help="the pages alone, in a fifth of the time")
     args = parser.parse_args()
     shutil.rmtree(args.folder, ignore_errors=True)
+    subprocess.run([sys.executable, ROOT / "tools" / "papers.py", "--pictures"], check=True)
     sphinx = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", ROOT / "docs", ROOT, args.folder]
     subprocess.run([*sphinx, "-d", args.folder.with_name(f"{args.folder.name}-read")], check=True)
     shutil.copy(args.folder / "README.html", args.folder / "index.html")

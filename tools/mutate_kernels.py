@@ -25,6 +25,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.generate_channels import products  # noqa: E402
+
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "tools" / "mutants_kept.toml"
 WORKSHOP = ROOT / "build" / "mutants"
@@ -260,7 +264,8 @@ def workshop() -> None:
     WORKSHOP.mkdir(parents=True, exist_ok=True)
     tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     built = [str(p.relative_to(ROOT)) for package in ("rt_kernels", "drivers") for p in ROOT.joinpath(package).rglob("*.so")]
-    for name in [*tracked.splitlines(), *built]:
+    table = [str(p.relative_to(ROOT)) for p in products()]  # not tracked, but included
+    for name in [*tracked.splitlines(), *table, *built]:
         source, copy = ROOT / name, WORKSHOP / name
         if source.is_file():
             copy.parent.mkdir(parents=True, exist_ok=True)

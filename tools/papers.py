@@ -1,4 +1,5 @@
 """Four papers recomputed: `python tools/papers.py [--only 003] [--block 003.table5] [--check]` writes docs/papers.md and its pictures.
+`--pictures` only draws, into docs/pictures/papers, what is missing there or older than what draws it; tools/make_site.py calls it.
 
 000 Meng and Han 2007, 002 Kane 1981, 003 Wang et al. 2020, 004 Tian et al. 2010. Every table and figure that carries numbers is made with
 the library (`rt_kernels.multibody`, `rt_kernels.offline`) and put beside what is printed, with a verdict. What is not made again stays on
@@ -9,6 +10,7 @@ Needs sympy (group `models`) and a C compiler for 002; Pinocchio (group `test`) 
 """
 
 import argparse
+import re
 import sys
 import time
 from pathlib import Path
@@ -16,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tools.paper_rows import chain, dumbbell, kane, spatial_operators  # noqa: E402
-from tools.paper_rows.page import PAGE, Block, Context  # noqa: E402
+from tools.paper_rows.page import PAGE, PICTURES, Block, Context  # noqa: E402
 
 INTRODUCTION = """\
 # The papers, reproduced
@@ -48,12 +50,30 @@ def page(made: dict[str, str], old: str) -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
+def draw() -> None:
+    """The pictures that the page shows, those of a block that are not there or older than the modules of the papers."""
+    text, made_by = PAGE.read_text(), max(file.stat().st_mtime for file in Path(__file__).with_name("paper_rows").glob("*.py"))
+    for block in blocks():
+        files = [PICTURES / name for name in re.findall(r"pictures/papers/(\w+\.svg)", block.found(text) or "")]
+        if all(file.exists() and file.stat().st_mtime >= made_by for file in files):
+            continue
+        print(f"drawing {', '.join(file.name for file in files)}", file=sys.stderr)
+        try:
+            block.make(Context(draw=True))
+        except ModuleNotFoundError as error:
+            print(f"not drawn: {error}", file=sys.stderr)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=list(PAPERS), help="one paper")
     parser.add_argument("--block", choices=[block.name for block in blocks()], help="one block")
     parser.add_argument("--check", action="store_true", help="compare with the page, write nothing")
+    parser.add_argument("--pictures", action="store_true", help="only draw the pictures of the page that are missing or old")
     options = parser.parse_args(arguments)
+    if options.pictures:
+        draw()
+        return 0
     chosen = [block for block in blocks(options.only) if options.block in (None, block.name)]
     if options.check:
         chosen = [block for block in chosen if not block.live]

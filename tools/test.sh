@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 . tools/environment.sh
 # some hundred processes read these tests and the program: compiled once
 unset PYTHONDONTWRITEBYTECODE
-QUICK="test_architecture.py test_mirror.py test_parameters.py test_records.py test_stubs.py test_table.py test_units.py algebra compensation
+QUICK="test_architecture.py test_generated.py test_mirror.py test_parameters.py test_records.py test_stubs.py test_table.py test_units.py algebra compensation
 config contact contracts control events forward_kinematics line loop model operator_desk requirements safety setpoint_kinematics stewart wrench"
 
 export OPENBLAS_NUM_THREADS=1  # each core has a process already

@@ -45,7 +45,7 @@ fi
 echo "== kernels for aarch64"
 mkdir -p "$folder/src/tools"
 cp setup.py pyproject.toml README.md LICENSE "$folder/src"
-cp tools/first_docking.txt "$folder/src/tools"
+cp tools/first_docking.txt tools/generate_channels.py "$folder/src/tools"
 tar cf - --exclude='*.so' --exclude=__pycache__ hil_server rt_kernels drivers stand_configs | tar xf - -C "$folder/src"
 (
     cd "$folder/src"

@@ -58,7 +58,7 @@ class Context:
             PICTURES.mkdir(parents=True, exist_ok=True)
             with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "papers", "path.simplify": True}):
                 figure().savefig(PICTURES / f"{name}.svg", metadata={"Date": None, "Creator": None})
-        return ["", f"![{text}](pictures/papers/{name}.svg)", ""]
+        return ["", f"<!-- picture: pictures/papers/{name}.svg -->", f"*{text}* (picture: `make docs` draws it)", ""]
 
 
 @dataclass(frozen=True)

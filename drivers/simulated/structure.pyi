@@ -1,4 +1,0 @@
-# Generated from the built module by tools/generate_stubs.py
-from typing import Any
-
-STRUCTURE_PARAMETERS: tuple[Any, ...]

@@ -1,2 +1,0 @@
-# Generated from the built module by tools/generate_stubs.py
-

@@ -1,9 +1,0 @@
-# Generated from the built module by tools/generate_stubs.py
-from typing import Any
-
-class EnergyAccumulator:
-    def __init__(self, table: Any, d: Any = 0.0) -> None: ...
-    def step(self, d: float, blocked: bool, dt: float = 5e-4) -> Any: ...
-    def limits(self, d: float) -> Any: ...
-    branch: Any
-    slipped: Any
