@@ -42,7 +42,7 @@ CHECKED = os.environ.get("HIL_DEBUG_KERNELS") == "1"
 SHARED = "rt_kernels.cython_shared"
 # What of -O3 the kernels need: the vectorizer with its full cost model, inlining and peeling. The rest of -O3 only takes time to compile.
 OPTIMIZE = ["-O2", "-ftree-loop-vectorize", "-ftree-slp-vectorize", "-fvect-cost-model=dynamic", "-finline-functions", "-fipa-cp-clone"]
-OPTIMIZE += ["-fpeel-loops", "-fsplit-loops"]
+OPTIMIZE += ["-fpeel-loops", "-fsplit-loops", "--param=max-inline-insns-single=200"]  # values are passed by inlining
 COMPILE_ARGS = [*OPTIMIZE, "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition", "-std=gnu11", "-g0"]
 if CHECKED:
     COMPILE_ARGS += ["-O1"]  # it is built to be tried, not to be fast
@@ -197,8 +197,11 @@ class BuildKernels(build_ext):
         self.progress, self.lock = Progress(progress_fd()), threading.Lock()
         for extension, translated in zip(self.extensions, cythonize_without_hints(self.extensions, self.progress), strict=True):
             # the object stays (setuptools has marked it), the translation and the options of the file's first line are taken over
-            for name in ("sources", "depends", "extra_compile_args"):
+            for name in ("sources", "depends"):
                 setattr(extension, name, getattr(translated, name))
+            # the compiler takes the last -O: that of the file's first line
+            own = [option for option in translated.extra_compile_args if option not in COMPILE_ARGS]
+            extension.extra_compile_args = [*COMPILE_ARGS, *own]
         self.todo, self.done = [e for e in self.extensions if self._is_due(e)], 0.0
         self.number = 0
         super().run()

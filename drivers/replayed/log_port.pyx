@@ -12,7 +12,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
-from rt_kernels.plugs cimport PortPart
+from rt_kernels.plugs cimport Port, PortPart
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
@@ -171,3 +171,80 @@ cdef class LogPort(PortPart):
     def first(self):
         """Index of the first record that differs, or None."""
         return None if self.c.first < 0 else self.c.first
+
+
+# ------------------------------------------------------------------------------------------- commands from outside of a simulation
+
+cdef struct Given:
+    Port inner                  # the port of the commands as the configuration has it
+    const unsigned char *records
+    int64_t record_size
+    int64_t count
+
+
+cdef void read_given(void *self, Sample *sample, double *aux) noexcept nogil:
+    """The configured commands, and over them the logged ones of this tick: binary search, for a branch may start at any tick."""
+    cdef Given *p = <Given *>self
+    cdef const Sample *logged
+    cdef int64_t low = 0, high = p.count, middle
+    p.inner.read(p.inner.self, sample, aux)
+    while low < high:
+        middle = (low + high) // 2
+        if (<const Sample *>(p.records + middle * p.record_size)).tick < sample.tick:
+            low = middle + 1
+        else:
+            high = middle
+    if low < p.count:
+        logged = <const Sample *>(p.records + low * p.record_size)
+        if logged.tick == sample.tick:
+            sample.command_code = logged.command_code
+            sample.command_sequence = logged.command_sequence
+            memcpy(sample.command_arg, logged.command_arg, sizeof(sample.command_arg))
+
+
+cdef void write_given(void *self, const Sample *sample, double *aux) noexcept nogil:
+    cdef Given *p = <Given *>self
+    p.inner.write(p.inner.self, sample, aux)
+
+
+cdef class GivenCommands(PortPart):
+    """The commands port of a simulation that runs again, with the commands that it was given from outside (Ctrl-C, a client).
+
+    commands: the port as the configuration has it; records: structured array of the log's records with a command, in order of tick.
+    Its state is that of `commands`."""
+
+    cdef Given c
+    cdef readonly PortPart commands
+    cdef object _records
+
+    def __init__(self, PortPart commands, records):
+        self._records = np.ascontiguousarray(records)
+        cdef const unsigned char[::1] view = self._records.view(np.uint8).reshape(-1)
+        self.commands = commands
+        self.c.inner = commands.plug
+        self.c.count = len(self._records)
+        self.c.records = &view[0] if self.c.count else NULL
+        self.c.record_size = self._records.dtype.itemsize
+        self.plug = commands.plug
+        self.plug.self = &self.c
+        self.plug.read = read_given
+        self.plug.write = write_given
+        self.plug.leave = NULL
+
+    @property
+    def AUX(self):
+        return self.commands.AUX
+
+    @property
+    def COMMANDS(self):
+        return self.commands.COMMANDS
+
+    @property
+    def inner(self):
+        return self.commands.inner
+
+    def state_fields(self):
+        return self.commands.state_fields()
+
+    def state_bounds(self):
+        return self.commands.state_bounds()

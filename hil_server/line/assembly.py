@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from drivers.replayed.log_port import GivenCommands
 from hil_server import registry
 from hil_server.config import TestConfig, crafts, physics, trusted_fmus
 from hil_server.config.loader import SHIPPED
@@ -296,10 +297,11 @@ def simulation_clock(**keys: Any) -> Any:
 
 
 def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], clock: Any = None,
-           logged: Mapping[str, Any] | None = None) -> Assembly:  # fmt: skip
+           logged: Mapping[str, Any] | None = None, given: np.ndarray | None = None) -> Assembly:  # fmt: skip
     """Stages, shared block, clock and line. devices: the ports that touch the stand, opened, so that their `delays` are known; clock: makes
     the clock of a live run out of period, duration and block; None: a simulation; logged: delays and sensor scale of the run that this one
-    goes on from, for which its stages are built in place of those of the devices."""
+    goes on from, for which its stages are built in place of those of the devices; given: records of a log with a command, which the line
+    takes again at their ticks."""
     context |= logged or {}
     first = {role: part_of(config, role, context) for role in ("wrench", "dynamics")}
     machine = stand_model(config.stand)
@@ -319,6 +321,8 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
         raise ConfigurationError(f"tunable parameters: {error}") from None
     context["tunables"] = [one.entry() for one in tuning.tunables]
     ports = [part_of(config, "commands", context), *devices]
+    if given is not None and len(given):
+        ports[0] = GivenCommands(ports[0], given)
     duration = round(config.test["duration_max_s"] * 1e9)
     if clock is not None:
         # a machine does not stop where its time is up: it is led home, and the clock ends what does not come there
@@ -334,12 +338,12 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
     return found
 
 
-def simulation(config: TestConfig, logged: Mapping[str, Any] | None = None) -> Assembly:
-    """Everything in process on the free-running clock. logged: see `finish`."""
+def simulation(config: TestConfig, logged: Mapping[str, Any] | None = None, given: np.ndarray | None = None) -> Assembly:
+    """Everything in process on the free-running clock. logged, given: see `finish`."""
     context = base_context(config)
     port = simulated_port(config, context)
     context |= {"sensor_scale": port.sensor_scale, "noiseless": noiseless(config.stand, in_process=True)}
-    return finish(config, context, [port], logged=logged)
+    return finish(config, context, [port], logged=logged, given=given)
 
 
 def _device_delays(devices: list[Any]) -> dict[str, Any]:

@@ -185,7 +185,7 @@ def _with_checkpoint(begin: Resumed) -> Resumed:
 
 def _simulated_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly, str]:
     """The whole line of a simulation about to compute `tick`, and in words from where it was run."""
-    test = _from_header(log, config)
+    test = _from_header(log, config, tick)
     way = "from the start"
     own = build_id()
     for place in reversed([p for p in places(log.path) if p.time_ns <= tick * log.header.period_ns]):
@@ -209,9 +209,10 @@ def _simulated_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly,
     return test, way
 
 
-def _from_header(log: Log, config: TestConfig) -> Assembly:
-    """The line before its first tick, with the constants of the log."""
-    test = assembly.simulation(config, replay.calibration(log))
+def _from_header(log: Log, config: TestConfig, tick: int) -> Assembly:
+    """The line before its first tick, with the constants of the log, and with its commands up to `tick`."""
+    commands = log.records[(log.records["command_code"] != 0) & (log.records["tick"] < tick)]
+    test = assembly.simulation(config, replay.calibration(log), commands)
     if test.block.aux_count != log.header.aux_count and log.header.mode == "simulation":
         raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
     for role, part in test.line.stages.items():

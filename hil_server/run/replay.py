@@ -251,7 +251,7 @@ def _simulated_again(log: Log, window: tuple[int, int], done: Done) -> tuple[int
     """The simulation of a thinned log once more. Returns how many logged records differ, index and computed record of the first.
 
     Constants of the stages come from the log, those of the docking unit are prepared anew: another mathematics library may differ."""
-    test = assembly.simulation(configuration(log), calibration(log))
+    test = assembly.simulation(configuration(log), calibration(log), log.records[log.records["command_code"] != 0])
     if test.block.aux_count != log.header.aux_count:
         raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
     for role, part in test.line.stages.items():

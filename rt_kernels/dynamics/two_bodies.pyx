@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = --param=max-inline-insns-single=200
 """Two free spacecraft, both rigid, under the measured contact wrench and the control wrench (Yaskevich 2020, 4.2.1).
 
     m v'  = f                      L' = r x f + m          (N axes; L about the body's own centre of mass)

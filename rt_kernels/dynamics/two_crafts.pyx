@@ -1,4 +1,4 @@
-# distutils: extra_compile_args = -O3 --param=max-inline-insns-single=200
+# distutils: extra_compile_args = -O3
 """Two free spacecraft, each any tree of rigid and flexible bodies, under the measured contact wrench and the control wrenches.
 
 States of a craft are, as in `two_bodies`, the centre of mass c, the momentum P and the angular momentum L about the centre of mass of all

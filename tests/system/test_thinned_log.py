@@ -1,5 +1,6 @@
 """A simulation's log with every n-th tick: it says the same of the run, and it still replays to the last bit."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line.free_run import STATES
-from hil_server.run import replay
+from hil_server.run import branch, replay
+from hil_server.run.progress import Stopper
 from hil_server.run.session import Options, run_live, simulate
 from hil_server.telemetry.log_file import open_log
+from rt_kernels.layout import CODES
 from tests.system.test_replay import rewrite
 
 PROGRAMME = SHIPPED / "programmes" / "virtual_docking.toml"
@@ -60,6 +63,24 @@ def test_thinned_log_replays_to_the_last_bit(logs, tmp_path):
     (tmp_path / "cut.mcap").write_bytes(data[: 2 * len(data) // 3])
     cut = replay.replay(tmp_path / "cut.mcap", verify=True)
     assert cut["equal"] and 0 < cut["ticks"] < result["ticks"] and cut["incomplete"]
+
+
+def test_thinned_log_of_an_interrupted_simulation_replays(tmp_path, monkeypatch):
+    """The commands that Ctrl-C gave are in the log alone, and the run is resumed behind them, too."""
+    look, pressed = Stopper.look, []
+
+    def press(stopper):
+        if not pressed:
+            pressed.append(signal.raise_signal(signal.SIGINT))
+        return look(stopper)
+
+    monkeypatch.setattr(Stopper, "look", press)
+    log = open_log(path := run(tmp_path, 50))
+    given = log.records[log.records["command_code"] != 0]
+    assert len(given) and set(given["command_code"]) <= {CODES["command"][name] for name in ("park", "abort")}
+    assert replay.replay(path, verify=True)["equal"]
+    behind = int(log.records["tick"][-1])
+    assert behind > given["tick"][-1] and branch.at_tick(log, behind).test.line.clock.tick == behind  # held against the log
 
 
 def test_one_changed_bit_of_a_thinned_log_is_found(logs, tmp_path):
