@@ -36,9 +36,8 @@ from libc.math cimport INFINITY, sqrt
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat
-from rt_kernels.algebra.values cimport (Mat3, Pose, Twist, Vec3, add, dot, exponential, mat_multiply, mat_transposed_vec, mat_vec,
-                                        pose, pose_of, put_pose, put_twist, quat_multiply, renormalized, sub, twist, twist_of, twist_sum,
-                                        xyz)
+from rt_kernels.algebra.values cimport (Mat3, Pose, Twist, Vec3, add, dot, exponential, mat, mat_transposed_vec, mat_vec, pose, pose_of,
+                                        put_pose, put_twist, quat_multiply, renormalized, sub, twist, twist_of, twist_sum, vec, xyz)
 from rt_kernels.stewart.legs cimport (Legs, all_legs, apply_jacobian, bias_accelerations, leg_vectors, sum_of_products)
 from rt_kernels.parameters import Parameter, checked
 
@@ -49,21 +48,11 @@ cdef double RESIDUAL_MAX = 1e-11
 cdef double CONDITION_NUMERIC = 1e6
 
 
-# A symmetric matrix.
-cdef struct Symmetric:
-    double xx
-    double xy
-    double xz
-    double yy
-    double yz
-    double zz
-
-
-# The blocks of (4).
+# The blocks of (4); symmetric matrices as xx, xy, xz, yy, yz, zz.
 cdef struct Normal:
-    Symmetric G_inverse
-    Mat3 Y
-    Symmetric S_inverse
+    double G_inverse[6]
+    double Y[9]
+    double S_inverse[6]
     double condition2           # square of the condition; negative or NaN when singular
     double inverse_norm2        # |J_s^-1|_F^2
 
@@ -71,88 +60,88 @@ cdef struct Normal:
 # -- the 6x6 solve ----------------------------------------------------------------------------------------------------------
 
 
-cdef inline Symmetric symmetric_inverse(Symmetric M) noexcept nogil:
-    # by cofactors
-    cdef double c0 = M.yy * M.zz - M.yz * M.yz
-    cdef double c1 = M.xz * M.yz - M.xy * M.zz
-    cdef double c2 = M.xy * M.yz - M.xz * M.yy
-    cdef double d = 1.0 / (M.xx * c0 + M.xy * c1 + M.xz * c2)
-    cdef Symmetric out
-    out.xx = d * c0; out.xy = d * c1; out.xz = d * c2
-    out.yy = d * (M.xx * M.zz - M.xz * M.xz)
-    out.yz = d * (M.xy * M.xz - M.xx * M.yz)
-    out.zz = d * (M.xx * M.yy - M.xy * M.xy)
-    return out
+cdef inline double invert_symmetric(const double *M, double *out) noexcept nogil:
+    # inverse of a symmetric 3x3 by cofactors; returns the determinant
+    cdef double c0 = M[3] * M[5] - M[4] * M[4]
+    cdef double c1 = M[2] * M[4] - M[1] * M[5]
+    cdef double c2 = M[1] * M[4] - M[2] * M[3]
+    cdef double determinant = M[0] * c0 + M[1] * c1 + M[2] * c2
+    cdef double d = 1.0 / determinant
+    out[0] = d * c0
+    out[1] = d * c1
+    out[2] = d * c2
+    out[3] = d * (M[0] * M[5] - M[2] * M[2])
+    out[4] = d * (M[1] * M[2] - M[0] * M[4])
+    out[5] = d * (M[0] * M[3] - M[1] * M[1])
+    return determinant
 
 
-cdef inline Vec3 symmetric_vec(Symmetric M, Vec3 v) noexcept nogil:
+cdef inline Vec3 symmetric_vec(const double *M, Vec3 v) noexcept nogil:
     # M v
-    return xyz(M.xx * v.x + M.xy * v.y + M.xz * v.z, M.xy * v.x + M.yy * v.y + M.yz * v.z, M.xz * v.x + M.yz * v.y + M.zz * v.z)
-
-
-cdef inline Mat3 symmetric_multiply(Symmetric M, Mat3 B) noexcept nogil:
-    # M B
-    cdef Mat3 A
-    A.xx = M.xx; A.xy = M.xy; A.xz = M.xz
-    A.yx = M.xy; A.yy = M.yy; A.yz = M.yz
-    A.zx = M.xz; A.zy = M.yz; A.zz = M.zz
-    return mat_multiply(A, B)
+    return xyz(M[0] * v.x + M[1] * v.y + M[2] * v.z, M[1] * v.x + M[3] * v.y + M[4] * v.z, M[2] * v.x + M[4] * v.y + M[5] * v.z)
 
 
 cdef inline void factor(const Legs *legs, double radius, Normal *N) noexcept nogil:
     """Blocks of (4) and the measure of condition."""
-    cdef Symmetric G, S
-    cdef Mat3 H, Y
-    cdef Vec3 x, y, z
-    cdef double trace_K, trace_Y
+    cdef double G[6]
+    cdef double H[9]
+    cdef double S[6]
+    cdef Vec3 y
+    cdef double trace_K, trace_Y = 0.0
     cdef double r2 = radius * radius
+    cdef int i
     # G = U^T U, H = U^T T, K = T^T T; the unit vectors give tr G = 6
-    G.xx = sum_of_products(legs.ux, legs.ux)
-    G.xy = sum_of_products(legs.ux, legs.uy)
-    G.xz = sum_of_products(legs.ux, legs.uz)
-    G.yy = sum_of_products(legs.uy, legs.uy)
-    G.yz = sum_of_products(legs.uy, legs.uz)
-    G.zz = sum_of_products(legs.uz, legs.uz)
-    H.xx = sum_of_products(legs.ux, legs.tx)
-    H.xy = sum_of_products(legs.ux, legs.ty)
-    H.xz = sum_of_products(legs.ux, legs.tz)
-    H.yx = sum_of_products(legs.uy, legs.tx)
-    H.yy = sum_of_products(legs.uy, legs.ty)
-    H.yz = sum_of_products(legs.uy, legs.tz)
-    H.zx = sum_of_products(legs.uz, legs.tx)
-    H.zy = sum_of_products(legs.uz, legs.ty)
-    H.zz = sum_of_products(legs.uz, legs.tz)
-    S.xx = sum_of_products(legs.tx, legs.tx)
-    S.xy = sum_of_products(legs.tx, legs.ty)
-    S.xz = sum_of_products(legs.tx, legs.tz)
-    S.yy = sum_of_products(legs.ty, legs.ty)
-    S.yz = sum_of_products(legs.ty, legs.tz)
-    S.zz = sum_of_products(legs.tz, legs.tz)
-    trace_K = S.xx + S.yy + S.zz
-    # Y = G^-1 H
-    N.G_inverse = symmetric_inverse(G)
-    N.Y = Y = symmetric_multiply(N.G_inverse, H)
+    G[0] = sum_of_products(legs.ux, legs.ux)
+    G[1] = sum_of_products(legs.ux, legs.uy)
+    G[2] = sum_of_products(legs.ux, legs.uz)
+    G[3] = sum_of_products(legs.uy, legs.uy)
+    G[4] = sum_of_products(legs.uy, legs.uz)
+    G[5] = sum_of_products(legs.uz, legs.uz)
+    H[0] = sum_of_products(legs.ux, legs.tx)
+    H[1] = sum_of_products(legs.ux, legs.ty)
+    H[2] = sum_of_products(legs.ux, legs.tz)
+    H[3] = sum_of_products(legs.uy, legs.tx)
+    H[4] = sum_of_products(legs.uy, legs.ty)
+    H[5] = sum_of_products(legs.uy, legs.tz)
+    H[6] = sum_of_products(legs.uz, legs.tx)
+    H[7] = sum_of_products(legs.uz, legs.ty)
+    H[8] = sum_of_products(legs.uz, legs.tz)
+    S[0] = sum_of_products(legs.tx, legs.tx)
+    S[1] = sum_of_products(legs.tx, legs.ty)
+    S[2] = sum_of_products(legs.tx, legs.tz)
+    S[3] = sum_of_products(legs.ty, legs.ty)
+    S[4] = sum_of_products(legs.ty, legs.tz)
+    S[5] = sum_of_products(legs.tz, legs.tz)
+    trace_K = S[0] + S[3] + S[5]
+    # Y = G^-1 H, column by column
+    invert_symmetric(G, N.G_inverse)
+    for i in range(3):
+        N.Y[i] = N.G_inverse[0] * H[i] + N.G_inverse[1] * H[3 + i] + N.G_inverse[2] * H[6 + i]
+        N.Y[3 + i] = N.G_inverse[1] * H[i] + N.G_inverse[3] * H[3 + i] + N.G_inverse[4] * H[6 + i]
+        N.Y[6 + i] = N.G_inverse[2] * H[i] + N.G_inverse[4] * H[3 + i] + N.G_inverse[5] * H[6 + i]
     # S = K - H^T Y
-    S.xx -= H.xx * Y.xx + H.yx * Y.yx + H.zx * Y.zx
-    S.xy -= H.xx * Y.xy + H.yx * Y.yy + H.zx * Y.zy
-    S.xz -= H.xx * Y.xz + H.yx * Y.yz + H.zx * Y.zz
-    S.yy -= H.xy * Y.xy + H.yy * Y.yy + H.zy * Y.zy
-    S.yz -= H.xy * Y.xz + H.yy * Y.yz + H.zy * Y.zz
-    S.zz -= H.xz * Y.xz + H.yz * Y.yz + H.zz * Y.zz
-    N.S_inverse = symmetric_inverse(S)
-    # squared Frobenius norms of J_s and of its inverse; x, y, z rows of Y
-    x, y, z = xyz(Y.xx, Y.xy, Y.xz), xyz(Y.yx, Y.yy, Y.yz), xyz(Y.zx, Y.zy, Y.zz)
-    trace_Y = dot(x, symmetric_vec(N.S_inverse, x)) + dot(y, symmetric_vec(N.S_inverse, y)) + dot(z, symmetric_vec(N.S_inverse, z))
-    N.inverse_norm2 = (N.G_inverse.xx + N.G_inverse.yy + N.G_inverse.zz) + trace_Y + r2 * (N.S_inverse.xx + N.S_inverse.yy + N.S_inverse.zz)
+    S[0] -= H[0] * N.Y[0] + H[3] * N.Y[3] + H[6] * N.Y[6]
+    S[1] -= H[0] * N.Y[1] + H[3] * N.Y[4] + H[6] * N.Y[7]
+    S[2] -= H[0] * N.Y[2] + H[3] * N.Y[5] + H[6] * N.Y[8]
+    S[3] -= H[1] * N.Y[1] + H[4] * N.Y[4] + H[7] * N.Y[7]
+    S[4] -= H[1] * N.Y[2] + H[4] * N.Y[5] + H[7] * N.Y[8]
+    S[5] -= H[2] * N.Y[2] + H[5] * N.Y[5] + H[8] * N.Y[8]
+    invert_symmetric(S, N.S_inverse)
+    # squared Frobenius norms of J_s and of its inverse
+    for i in range(3):
+        y = vec(N.Y + 3 * i)
+        trace_Y += dot(y, symmetric_vec(N.S_inverse, y))
+    N.inverse_norm2 = (N.G_inverse[0] + N.G_inverse[3] + N.G_inverse[5]) + trace_Y + r2 * (N.S_inverse[0] + N.S_inverse[3] + N.S_inverse[5])
     N.condition2 = (6.0 + trace_K / r2) * N.inverse_norm2
 
 
 cdef inline Twist solve(const Legs *legs, const Normal *N, const double *e) noexcept nogil:
     # x of J x = e by (4)
+    cdef Mat3 Y = mat(N.Y)
     cdef Vec3 g = xyz(sum_of_products(legs.ux, e), sum_of_products(legs.uy, e), sum_of_products(legs.uz, e))
     cdef Vec3 k = xyz(sum_of_products(legs.tx, e), sum_of_products(legs.ty, e), sum_of_products(legs.tz, e))
-    cdef Vec3 x_w = symmetric_vec(N.S_inverse, sub(k, mat_transposed_vec(N.Y, g)))
-    cdef Vec3 x_v = sub(symmetric_vec(N.G_inverse, g), mat_vec(N.Y, x_w))
+    cdef Vec3 x_w = symmetric_vec(N.S_inverse, sub(k, mat_transposed_vec(Y, g)))
+    cdef Vec3 x_v = sub(symmetric_vec(N.G_inverse, g), mat_vec(Y, x_w))
     return twist_of(x_v, x_w)
 
 
