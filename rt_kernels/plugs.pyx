@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.algebra.values cimport Pose, Quat, Twist, add, exponential, mul, pose_from, pose_of, put_pose, quat_multiply, twist
 
 from rt_kernels.block_check import first_beyond, first_difference
 from rt_kernels.layout import SAMPLE_DTYPE
@@ -250,26 +250,26 @@ cdef class MechanismPart:
             raise ValueError(f"glide needs ticks >= 0, every >= 1 and dt > 0 s, got {ticks}, {every}, {dt}")
         cdef MechanismInput inp
         cdef MechanismOutput out
-        cdef double turn[4]
-        cdef double step[3]
+        cdef Pose X = pose_from(X_TA)
+        cdef Twist V
+        cdef Quat turn
         cdef int i, n = 0, count = sum(channel.count for channel in self.AUX)
         rows = np.zeros((ticks // every, 13 + count))
         cdef double[:, ::1] r = rows
         cdef double[::1] aux = np.zeros(max(count, 1))
         memset(&inp, 0, sizeof(inp))
-        for i in range(7):
-            inp.X_TA[i] = X_TA[i]
+        put_pose(X, inp.X_TA)
         for i in range(6):
             inp.V_TA[i] = V_TA[i]
         inp.dt = dt
         inp.commands = commands
-        vec3.scale(dt, inp.V_TA + 3, step)
-        quat.exponential(step, turn)
+        V = twist(inp.V_TA)
+        turn = exponential(mul(dt, V.w))
         with nogil:
             for i in range(ticks):
                 self.plug.advance(self.plug.self, &inp, &out, &aux[0])
-                vec3.add_scaled(inp.X_TA, dt, inp.V_TA, inp.X_TA)
-                quat.multiply(turn, inp.X_TA + 3, inp.X_TA + 3)
+                X = pose_of(add(X.p, mul(dt, V.v)), quat_multiply(turn, X.q))
+                put_pose(X, inp.X_TA)
                 if (i + 1) % every == 0:
                     memcpy(&r[n, 0], out.F_T, sizeof(out.F_T))
                     memcpy(&r[n, 6], out.F_A, sizeof(out.F_A))

@@ -115,6 +115,11 @@ cdef inline Vec3 cross(Vec3 a, Vec3 b) noexcept nogil:
     return xyz(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 
 
+cdef inline Vec3 div(Vec3 a, double s) noexcept nogil:
+    # a / s
+    return xyz(a.x / s, a.y / s, a.z / s)
+
+
 # -- unit quaternions ----------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +232,15 @@ cdef inline Pose inverse(Pose X_AB) noexcept nogil:
     return pose_of(mul(-1.0, rotate(q, X_AB.p)), q)
 
 
+cdef inline Pose unit_pose() noexcept nogil:
+    return pose_of(xyz(0.0, 0.0, 0.0), xyzw(0.0, 0.0, 0.0, 1.0))
+
+
+cdef inline Pose pose_from(object X) except *:
+    """Of seven numbers, at set-up."""
+    return pose_of(xyz(X[0], X[1], X[2]), xyzw(X[3], X[4], X[5], X[6]))
+
+
 # -- twists and wrenches -------------------------------------------------------------------------------------------------
 
 
@@ -298,6 +312,15 @@ cdef inline Twist cross_motion(Twist V, Twist U) noexcept nogil:
 cdef inline Wrench cross_force(Twist V, Wrench F) noexcept nogil:
     """V x* F for forces: (w x f, w x m + v x f), Featherstone 2008, (2.32)."""
     return wrench_of(cross(V.w, F.f), add(cross(V.w, F.m), cross(V.v, F.f)))
+
+
+cdef inline Twist twist_sum(Twist a, Twist b) noexcept nogil:
+    return twist_of(add(a.v, b.v), add(a.w, b.w))
+
+
+cdef inline Twist twist_scaled(double s, Twist V) noexcept nogil:
+    # s V
+    return twist_of(mul(s, V.v), mul(s, V.w))
 
 
 # -- matrices ------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from libc.string cimport memset
 import math
 from dataclasses import replace
 
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport Pose, Vec3, add, mul, pose, put, sub, vec
 from rt_kernels.compensation.adaptive_time_series_record cimport AdaptiveRecord
 from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
 from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, MOTION_FOLLOW_PROFILE
@@ -35,16 +35,16 @@ from rt_kernels.parameters import Parameter, Tunable, checked
 
 
 cdef struct Chain:
-    double z1[3]
-    double z2[3]
-    double z3[3]
+    Vec3 z1
+    Vec3 z2
+    Vec3 z3
 
 cdef struct State:
     LeadState lead
     Chain u
     Chain y
-    double origin[3]            # reference of the pose gain
-    double command[7]           # relative pose that was commanded, previous tick
+    Vec3 origin                 # reference of the pose gain
+    Pose command                # relative pose that was commanded, previous tick
     double N[6]                 # Y^T Y, upper triangle
     double b[3]                 # Y^T u
     double a[3]                 # coefficients in use
@@ -68,18 +68,27 @@ cdef struct Self:
     State state
 
 
-cdef inline void pass_chain(Chain *c, double keep, const double *x) noexcept nogil:
-    cdef int i
-    for i in range(3):
-        c.z1[i] += keep * (x[i] - c.z1[i])
-        c.z2[i] += keep * (c.z1[i] - c.z2[i])
-        c.z3[i] += keep * (c.z2[i] - c.z3[i])
+cdef inline Vec3 nearer(Vec3 z, Vec3 x, double keep) noexcept nogil:
+    return add(z, mul(keep, sub(x, z)))
 
 
-cdef inline void settle(Chain *c, const double *x, const double *origin) noexcept nogil:
-    cdef int i
-    for i in range(3):
-        c.z1[i] = c.z2[i] = c.z3[i] = x[i] - origin[i]
+cdef inline void pass_chain(Chain *c, double keep, Vec3 x) noexcept nogil:
+    c.z1 = nearer(c.z1, x, keep)
+    c.z2 = nearer(c.z2, c.z1, keep)
+    c.z3 = nearer(c.z3, c.z2, keep)
+
+
+cdef inline void settle(Chain *c, Vec3 x) noexcept nogil:
+    c.z1 = c.z2 = c.z3 = x
+
+
+cdef inline double collect(State *s, double corner, double z1, double z2, double z3, double u) noexcept nogil:
+    """Adds one component to the sums of the fit. Returns the square of its measured rate."""
+    cdef double y = z3, dy = corner * (z2 - z3), ddy = corner * corner * (z1 - 2.0 * z2 + z3)
+    s.N[0] += y * y; s.N[1] += y * dy; s.N[2] += y * ddy
+    s.N[3] += dy * dy; s.N[4] += dy * ddy; s.N[5] += ddy * ddy
+    s.b[0] += y * u; s.b[1] += dy * u; s.b[2] += ddy * u
+    return dy * dy
 
 
 cdef bint solve(const double *N, const double *b, double *x) noexcept nogil:
@@ -108,27 +117,18 @@ cdef bint solve(const double *N, const double *b, double *x) noexcept nogil:
 cdef bint adapt(Self *p, State *s, const Sample *o) noexcept nogil:
     """One tick of the fit. True when the coefficients were taken over."""
     cdef double fit[3]
-    cdef double x[3]
-    cdef double Y[3]
-    cdef double speed = 0.0, most
+    cdef double speed, most
     cdef double dt = p.lead.period * o.periods
     cdef int i
-    vec3.sub(s.command, s.origin, x)
-    pass_chain(&s.u, p.keep, x)
-    vec3.sub(o.X_TA_measured, s.origin, x)
-    pass_chain(&s.y, p.keep, x)
+    pass_chain(&s.u, p.keep, sub(s.command.p, s.origin))
+    pass_chain(&s.y, p.keep, sub(vec(o.X_TA_measured), s.origin))
     for i in range(6):
         s.N[i] *= p.forget
     for i in range(3):
         s.b[i] *= p.forget
-    for i in range(3):
-        Y[0] = s.y.z3[i]
-        Y[1] = p.corner * (s.y.z2[i] - s.y.z3[i])
-        Y[2] = p.corner * p.corner * (s.y.z1[i] - 2.0 * s.y.z2[i] + s.y.z3[i])
-        speed += Y[1] * Y[1]
-        s.N[0] += Y[0] * Y[0]; s.N[1] += Y[0] * Y[1]; s.N[2] += Y[0] * Y[2]
-        s.N[3] += Y[1] * Y[1]; s.N[4] += Y[1] * Y[2]; s.N[5] += Y[2] * Y[2]
-        s.b[0] += Y[0] * s.u.z3[i]; s.b[1] += Y[1] * s.u.z3[i]; s.b[2] += Y[2] * s.u.z3[i]
+    speed = collect(s, p.corner, s.y.z1.x, s.y.z2.x, s.y.z3.x, s.u.z3.x)
+    speed += collect(s, p.corner, s.y.z1.y, s.y.z2.y, s.y.z3.y, s.u.z3.y)
+    speed += collect(s, p.corner, s.y.z1.z, s.y.z2.z, s.y.z3.z, s.u.z3.z)
     if speed < p.gate * p.gate or (o.motion != MOTION_FOLLOW_PROFILE and not p.adapt_in_contact) or not solve(s.N, s.b, fit):
         return False
     # the chain's first derivative is half a tick old: y'(t - h/2) = y' - h/2 y''
@@ -143,6 +143,7 @@ cdef bint adapt(Self *p, State *s, const Sample *o) noexcept nogil:
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef State *s = &p.state
+    cdef double command[7]
     cdef double d
     cdef int i
     cdef bint running = False
@@ -150,14 +151,15 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.F_T_corrected[i] = sample.F_T[i]
     if sample.forward_kinematics_status == 0:
         # what was commanded at the end of the previous tick, with everything that the setpoint kinematics did to it
-        relative_pose(&p.mounting, sample.X_WP, s.command)
+        relative_pose(&p.mounting, sample.X_WP, command)
+        s.command = pose(command)
         if sample.motion != s.motion or s.ticks < 2:
             # a new motion: the fit starts from here, with filters that have settled on where things are
             s.ticks = s.ticks + 1 if sample.motion == s.motion else 0
             s.motion = sample.motion
-            vec3.copy(sample.X_TA_measured, s.origin)
-            settle(&s.u, s.command, s.origin)
-            settle(&s.y, sample.X_TA_measured, s.origin)
+            s.origin = vec(sample.X_TA_measured)
+            settle(&s.u, sub(s.command.p, s.origin))
+            settle(&s.y, sub(vec(sample.X_TA_measured), s.origin))
             memset(s.N, 0, sizeof(s.N))
             memset(s.b, 0, sizeof(s.b))
         else:
@@ -168,8 +170,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.loop_delay = p.loop_delay
     sample.compensation_status = lead_step(&p.lead, &s.lead, sample)
     sample.lead[0] = s.a[0]
-    for i in range(3):
-        sample.lead_offset[i] += (s.a[0] - 1.0) * (sample.X_TA[i] - s.origin[i])
+    put(add(vec(sample.lead_offset), mul(s.a[0] - 1.0, sub(vec(sample.X_TA), s.origin))), sample.lead_offset)
     if running:
         sample.compensation_status |= COMPENSATION_STATUS_ADAPTING
     for i in range(3):

@@ -12,7 +12,8 @@ It needs no model of drive or contact. It is a net, not a compensator: below the
 from libc.math cimport sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, cross, dot, pose, put_twist, rotate, sub, twist, twist_of,
+                                        vec, wrench)
 from rt_kernels.codes cimport COMPENSATION_STATUS_ENERGY_CAP, COMPENSATION_STATUS_GATE_OPEN, MOTION_FREE
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -39,25 +40,20 @@ cdef struct Self:
 
 cdef double control_power(const Sample *o, double share) noexcept nogil:
     """Power of both crafts' control wrenches into the energy of relative motion."""
-    cdef double f[3]
-    cdef double m[3]
-    cdef double v[3]
-    cdef double power
-    vec3.sub(o.V_NC, o.V_NV, v)
-    quat.rotate(o.X_NC + 3, o.control_A, f)
-    quat.rotate(o.X_NC + 3, o.control_A + 3, m)
-    power = share * vec3.dot(f, v) + vec3.dot(m, o.V_NC + 3)
+    cdef Twist V_NC = twist(o.V_NC), V_NV = twist(o.V_NV)
+    cdef Pose X_NC = pose(o.X_NC), X_NV = pose(o.X_NV)
+    cdef Wrench A = wrench(o.control_A), T = wrench(o.control_T)
+    cdef Vec3 v = sub(V_NC.v, V_NV.v)
+    cdef double power = share * dot(rotate(X_NC.q, A.f), v) + dot(rotate(X_NC.q, A.m), V_NC.w)
     # a force on the target takes the relative velocity the other way
-    quat.rotate(o.X_NV + 3, o.control_T, f)
-    quat.rotate(o.X_NV + 3, o.control_T + 3, m)
-    return power - (1.0 - share) * vec3.dot(f, v) + vec3.dot(m, o.V_NV + 3)
+    return power - (1.0 - share) * dot(rotate(X_NV.q, T.f), v) + dot(rotate(X_NV.q, T.m), V_NV.w)
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef State *s = &p.state
     cdef double h = p.period * sample.periods
-    cdef double t[3]
+    cdef Twist V_TA = twist(sample.V_TA)
     cdef double V[6]
     cdef double power = 0.0, square = 0.0, excess, k
     cdef int i, j
@@ -78,9 +74,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         s.energy = (1.0 - p.dissipated) * sample.kinetic_energy
     s.energy += h * control_power(sample, p.share)
     # twist at the origin of T
-    vec3.cross(sample.X_TA, sample.V_TA + 3, t)
-    vec3.add(sample.V_TA, t, V)
-    vec3.copy(sample.V_TA + 3, V + 3)
+    put_twist(twist_of(add(V_TA.v, cross(vec(sample.X_TA), V_TA.w)), V_TA.w), V)
     for i in range(6):
         power += sample.F_T[i] * V[i]
         for j in range(6):

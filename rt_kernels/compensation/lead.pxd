@@ -13,8 +13,9 @@ difference between the limited and the foreseen lead as its offset. Unlimited an
 
 from libc.math cimport sqrt
 from libc.stdint cimport uint32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
+from rt_kernels.algebra.values cimport Twist, Vec3, add, div, mul, norm, put_twist, sub, twist, twist_of, twist_scaled, twist_sum
 from rt_kernels.codes cimport COMPENSATION_STATUS_ACCELERATION_LIMITED, COMPENSATION_STATUS_RATE_LIMITED, MOTION_FREE
 from rt_kernels.sample cimport Sample
 
@@ -33,106 +34,107 @@ cdef struct LeadParams:
     int unused
 
 cdef struct LeadState:
-    double d[6]
-    double rate[6]
-    double wanted[6]            # lead of the tick before, as it was foreseen
+    Twist d
+    Twist rate
+    Twist wanted                # lead of the tick before, as it was foreseen
     double F[6]
     int started
     int unused
 
 
-cdef inline double limited(double *v, double limit) noexcept nogil:
-    """Shortens the 3-vector v to `limit`. Returns its length before."""
-    cdef double n = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-    cdef double k
+cdef inline Twist difference(Twist a, Twist b) noexcept nogil:
+    return twist_of(sub(a.v, b.v), sub(a.w, b.w))
+
+
+cdef inline Twist change_rate(Twist before, Twist now, double h) noexcept nogil:
+    return twist_of(div(sub(now.v, before.v), h), div(sub(now.w, before.w), h))
+
+
+cdef inline double limited(Vec3 *v, double limit) noexcept nogil:
+    """Shortens v to `limit`. Returns its length before."""
+    cdef double n = norm(v[0])
     if n > limit:
-        k = limit / n
-        v[0] *= k; v[1] *= k; v[2] *= k
+        v[0] = mul(limit / n, v[0])
     return n
 
 
-cdef inline bint come_after(double *rate, const double *target_rate, double h, double acceleration) noexcept nogil:
-    """Shortens what the 3-vector rate is above that of its target to what `acceleration` stops there. True where that took something."""
+cdef inline bint come_after(Vec3 *rate, Vec3 target_rate, double h, double acceleration) noexcept nogil:
+    """Shortens what rate is above that of its target to what `acceleration` stops there. True where that took something."""
     cdef double step = acceleration * h
-    cdef double excess[3]
-    cdef double gap, allowed
-    cdef int i
-    for i in range(3):
-        excess[i] = rate[i] - target_rate[i]
-    gap = h * sqrt(excess[0] * excess[0] + excess[1] * excess[1] + excess[2] * excess[2])
-    allowed = sqrt(step * step + 2.0 * acceleration * gap) - step
+    cdef Vec3 excess = sub(rate[0], target_rate)
+    cdef double gap = h * norm(excess)
+    cdef double allowed = sqrt(step * step + 2.0 * acceleration * gap) - step
     if allowed < step:
         allowed = step
-    if not (limited(excess, allowed) > allowed):
+    if not (limited(&excess, allowed) > allowed):
         return False
-    for i in range(3):
-        rate[i] = target_rate[i] + excess[i]
+    rate[0] = add(target_rate, excess)
     return True
 
 
-cdef inline void foresee(const LeadParams *p, const LeadState *s, const Sample *o, double h, double *V, double *A) noexcept nogil:
-    """Relative twist and its derivative at the end of this tick."""
-    cdef double a
+cdef inline Twist foreseen_acceleration(const LeadParams *p, const LeadState *s, const Sample *o) noexcept nogil:
+    """A' = A - L^-1 (F' - F) at the end of this tick."""
+    cdef double A[6]
     cdef int i, j
     for i in range(6):
-        a = o.A_TA[i]
+        A[i] = o.A_TA[i]
         if o.motion == MOTION_FREE:
             for j in range(6):
-                a -= p.inverse_inertia[6 * i + j] * (o.F_T_corrected[j] - s.F[j])
-        V[i] = o.V_TA[i] + h * a
-        A[i] = a
+                A[i] -= p.inverse_inertia[6 * i + j] * (o.F_T_corrected[j] - s.F[j])
+    return twist(A)
+
+
+cdef inline Twist matrix_lead(const LeadParams *p, Twist V_TA, Twist A_TA) noexcept nogil:
+    # L1 V + L2 A
+    cdef double V[6]
+    cdef double A[6]
+    cdef double d[6]
+    cdef int i, j
+    put_twist(V_TA, V)
+    put_twist(A_TA, A)
+    for i in range(6):
+        d[i] = 0.0
+        for j in range(6):
+            d[i] += p.factor * p.L1[6 * i + j] * V[j] + p.factor * p.L2[6 * i + j] * A[j]
+    return twist(d)
 
 
 cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noexcept nogil:
     """Writes lead and lead_offset; F_T_corrected must be there already. Returns the status bits."""
     cdef double h = p.period * o.periods
-    cdef double V[6]
-    cdef double A[6]
-    cdef double d[6]
-    cdef double axis[6]         # what the setpoint kinematics add by the scalars alone
-    cdef double rate[6]
-    cdef double target_rate[6]
-    cdef double change[6]
-    cdef uint32_t status = 0
     cdef double l1 = p.factor * p.l1, l2 = p.factor * p.l2
-    cdef double k
-    cdef int i, j
+    cdef Twist A = foreseen_acceleration(p, s, o)
+    cdef Twist V = twist_sum(twist(o.V_TA), twist_scaled(h, A))
+    # what the setpoint kinematics add by the scalars alone, and the whole lead
+    cdef Twist axis = twist_sum(twist_scaled(l1, V), twist_scaled(l2, A))
+    cdef Twist d = matrix_lead(p, V, A) if p.matrices else axis
+    cdef Twist target_rate = change_rate(s.wanted, d, h)
+    cdef Twist rate, change, led
+    cdef uint32_t status = 0
     o.lead[0] = 1.0
     o.lead[1] = l1
     o.lead[2] = l2
-    foresee(p, s, o, h, V, A)
-    for i in range(6):
-        axis[i] = l1 * V[i] + l2 * A[i]
-        d[i] = axis[i]
-        if p.matrices:
-            d[i] = 0.0
-            for j in range(6):
-                d[i] += p.factor * p.L1[6 * i + j] * V[j] + p.factor * p.L2[6 * i + j] * A[j]
-    for i in range(6):
-        s.F[i] = o.F_T_corrected[i]
-        rate[i] = (d[i] - s.d[i]) / h if s.started else 0.0
-        target_rate[i] = (d[i] - s.wanted[i]) / h
-        s.wanted[i] = d[i]
+    memcpy(s.F, o.F_T_corrected, sizeof(s.F))
+    memset(&rate, 0, sizeof(rate))
+    s.wanted = d
     if s.started:
-        if come_after(rate, target_rate, h, p.acceleration_max) or \
-                come_after(rate + 3, target_rate + 3, h, p.acceleration_max / p.lever):
+        rate = change_rate(s.d, d, h)
+        if come_after(&rate.v, target_rate.v, h, p.acceleration_max) or \
+                come_after(&rate.w, target_rate.w, h, p.acceleration_max / p.lever):
             status |= COMPENSATION_STATUS_ACCELERATION_LIMITED
-        if limited(rate, p.rate_max) > p.rate_max or limited(rate + 3, p.rate_max / p.lever) > p.rate_max / p.lever:
+        if limited(&rate.v, p.rate_max) > p.rate_max or limited(&rate.w, p.rate_max / p.lever) > p.rate_max / p.lever:
             status |= COMPENSATION_STATUS_RATE_LIMITED
-        for i in range(6):
-            change[i] = (rate[i] - s.rate[i]) / h
-        if limited(change, p.acceleration_max) > p.acceleration_max or \
-                limited(change + 3, p.acceleration_max / p.lever) > p.acceleration_max / p.lever:
+        change = change_rate(s.rate, rate, h)
+        if limited(&change.v, p.acceleration_max) > p.acceleration_max or \
+                limited(&change.w, p.acceleration_max / p.lever) > p.acceleration_max / p.lever:
             status |= COMPENSATION_STATUS_ACCELERATION_LIMITED
-            for i in range(6):
-                rate[i] = s.rate[i] + h * change[i]
-    for i in range(6):
-        k = s.d[i] + h * rate[i] if status else d[i]
-        o.lead_offset[i] = k - axis[i]
-        if p.matrices:
-            o.lead_offset_rate[i] = rate[i] - l1 * A[i]
-        s.d[i] = k
-        s.rate[i] = rate[i]
+            rate = twist_sum(s.rate, twist_scaled(h, change))
+    led = twist_sum(s.d, twist_scaled(h, rate)) if status else d
+    put_twist(difference(led, axis), o.lead_offset)
+    if p.matrices:
+        put_twist(difference(rate, twist_scaled(l1, A)), o.lead_offset_rate)
+    s.d = led
+    s.rate = rate
     s.started = 1
     return status
 

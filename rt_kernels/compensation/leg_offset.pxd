@@ -20,6 +20,7 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
+from rt_kernels.algebra.values cimport pose, put_twist, twist, twist_scaled, twist_sum
 from rt_kernels.codes cimport COMPENSATION_STATUS_AUTHORITY_LIMITED, COMPENSATION_STATUS_DEAD_BAND
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, platform_twist_of
@@ -64,7 +65,6 @@ cdef struct LegOffsetState:
 cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s, Sample *o) noexcept nogil:
     """Writes leg_offset. Returns the status bits."""
     cdef double h = p.period * o.periods
-    cdef double V[6]
     cdef double V_WP[6]
     cdef double lengths[6]
     cdef double rates[6]
@@ -75,9 +75,8 @@ cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s
     # the platform has a pose from the first setpoint on
     if not (o.X_WP[3] * o.X_WP[3] + o.X_WP[4] * o.X_WP[4] + o.X_WP[5] * o.X_WP[5] + o.X_WP[6] * o.X_WP[6] > 0.5):
         return 0
-    for i in range(6):
-        V[i] = o.V_TA[i] + p.ahead * o.A_TA[i]
-    platform_twist_of(&p.mounting, o.X_WP, o.X_TA, V, V_WP)
+    # from the relative twist to come
+    put_twist(platform_twist_of(&p.mounting, pose(o.X_WP), twist_sum(twist(o.V_TA), twist_scaled(p.ahead, twist(o.A_TA)))), V_WP)
     leg_rates(&p.platform, o.X_WP, V_WP, lengths, rates)
     for i in range(6):
         v = rates[i]

@@ -5,14 +5,15 @@
 the polynomial of order n through the last n + 1 simulated poses at the spacing h, read off at the horizon T = total loop delay. It needs
 no model of the drive, and compensates delay only, not the drive's gain.
 
-The newest pose belongs to the end of this tick, which the compensator does not know yet: with x_new = x + Ts v_new the sum is
+The newest pose belongs to the end of this tick, which the compensator does not have yet: with x_new = x + Ts v_new the sum is
 x_new + (c_0 - 1) Ts v_new + sum_{i>0} c_i (x(t_new - i h) - x), so that (c_0 - 1) Ts goes out as velocity lead and the rest as offset.
 """
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra.values cimport (Pose, Twist, conjugate, logarithm, pose, put_twist, quat_multiply, sub, twist_of, twist_scaled,
+                                        twist_sum)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -24,7 +25,7 @@ cdef enum:
     MAX_ORDER = 4
 
 cdef struct State:
-    double X[512][7]
+    Pose X[512]
     int64_t count
     int motion
     int unused
@@ -40,13 +41,8 @@ cdef struct Self:
     State state
 
 
-cdef inline void difference(const double *X_from, const double *X_to, double *d) noexcept nogil:
-    cdef double inverse[4]
-    cdef double dq[4]
-    vec3.sub(X_to, X_from, d)
-    quat.conjugate(X_from + 3, inverse)
-    quat.multiply(X_to + 3, inverse, dq)
-    quat.logarithm(dq, d + 3)
+cdef inline Twist difference(Pose X_from, Pose X_to) noexcept nogil:
+    return twist_of(sub(X_to.p, X_from.p), logarithm(quat_multiply(X_to.q, conjugate(X_from.q))))
 
 
 cdef void coefficients(Self *p) noexcept nogil:
@@ -67,33 +63,31 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef State *s = &p.state
     cdef int n = sample.periods if 1 <= sample.periods <= HISTORY else 1
-    cdef int i, j
-    cdef double d[6]
-    cdef double *old
+    cdef int i
+    cdef Pose X = pose(sample.X_TA)
+    cdef Twist offset
     if p.factor != p.made_for:
         coefficients(p)
     for i in range(6):
         sample.F_T_corrected[i] = sample.F_T[i]
-        sample.lead_offset[i] = 0.0
+    memset(&offset, 0, sizeof(offset))
     while n > 0:
-        pose.copy(sample.X_TA, s.X[s.count % HISTORY])
+        s.X[s.count % HISTORY] = X
         s.count += 1
         n -= 1
-    # a change of the motion's source puts a corner into the past: extrapolation begins anew behind it
+    # a change of the motion's source puts a corner into the past: extrapolation begins again behind it
     if s.motion != sample.motion:
         s.motion = sample.motion
         s.count = 1
-        pose.copy(sample.X_TA, s.X[0])
+        s.X[0] = X
     sample.lead[0] = 1.0
     sample.lead[1] = p.loop_delay
     sample.lead[2] = 0.0
     if s.count > p.order * p.spacing:
         sample.lead[1] = (p.c[0] - 1.0) * p.period
         for i in range(1, p.order + 1):
-            old = s.X[(s.count - i * p.spacing) % HISTORY]
-            difference(sample.X_TA, old, d)
-            for j in range(6):
-                sample.lead_offset[j] += p.c[i] * d[j]
+            offset = twist_sum(offset, twist_scaled(p.c[i], difference(X, s.X[(s.count - i * p.spacing) % HISTORY])))
+    put_twist(offset, sample.lead_offset)
     sample.loop_delay = p.loop_delay
     sample.compensation_status = 0
 

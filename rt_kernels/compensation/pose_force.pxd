@@ -36,7 +36,8 @@ from libc.math cimport sqrt
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.algebra.values cimport (Pose, Twist, Wrench, add, conjugate, cross, dot, logarithm, mul, normalized, pose, pose_of, power,
+                                        put_twist, quat_multiply, sub, twist, twist_of, vec, wrench, wrench_of, xyzw)
 from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, COMPENSATION_STATUS_CLIPPED, COMPENSATION_STATUS_GATE_OPEN
 from rt_kernels.compensation.structure_observer cimport ObserverParams, ObserverState, fill_observer, observe
 from rt_kernels.sample cimport Sample
@@ -62,10 +63,10 @@ cdef struct PoseForceParams:
     int estimate
 
 cdef struct Measured:
-    double X[7]                 # X_TA_measured, or where the observer has the ports
-    double legs[7]              # X_TA_measured
-    double F[6]                 # F_T
-    double x[7]                 # X_TA, simulated
+    Pose X                      # X_TA_measured, or where the observer has the ports
+    Pose legs                   # X_TA_measured
+    Wrench F                    # F_T
+    Pose x                      # X_TA, simulated
 
 cdef struct PoseForceState:
     Measured history[256]
@@ -81,7 +82,7 @@ cdef struct PoseForceState:
     double sum_f
     double sum_xy
     double sum_xf
-    double X_first[7]           # measured pose of the first tick
+    Pose X_first                # measured pose of the first tick
     ObserverState observer
     double peak                 # largest force of this contact
     int in_contact
@@ -92,90 +93,72 @@ cdef inline uint32_t remember(const PoseForceParams *p, PoseForceState *s, const
     """The measured pair of this tick; for periods that were skipped too, so that an index is a time. Returns the observer's status bits."""
     cdef int n = o.periods if 1 <= o.periods <= HISTORY else 1
     cdef uint32_t status = 0
-    cdef double X[7]
-    cdef double F[6]
-    cdef int i
     cdef Measured *m
     while n > 0:
         m = &s.history[s.count % HISTORY]
-        for i in range(7):
-            m.X[i] = o.X_TA_measured[i]
-            m.legs[i] = o.X_TA_measured[i]
-            m.x[i] = o.X_TA[i]
-        for i in range(6):
-            m.F[i] = o.F_T[i]
+        m.X = m.legs = pose(o.X_TA_measured)
+        m.x = pose(o.X_TA)
+        m.F = wrench(o.F_T)
         s.count += 1
         n -= 1
     if p.observer.active:
-        earlier_legs(s, p.observed_age, X)
-        earlier(s, p.force_age, NULL, F)
-        status = observe(&p.observer, &s.observer, X, F, o.periods, m.X)
+        status = observe(&p.observer, &s.observer, earlier_legs(s, p.observed_age), earlier_wrench(s, p.force_age), o.periods, &m.X)
     return status
 
 
-cdef inline void earlier_legs(const PoseForceState *s, double age, double *X) noexcept nogil:
+cdef struct Between:
+    const Measured *a
+    const Measured *b
+    double w                    # 0: a, 1: b, a tick earlier
+
+
+cdef inline Between between(const PoseForceState *s, double age) noexcept nogil:
+    """The two ticks between which `age` ticks ago lies."""
+    cdef int64_t whole = <int64_t>age
+    cdef Between m
+    m.w = age - <double>whole
+    if whole > s.count - 2:
+        whole = s.count - 2 if s.count >= 2 else 0
+    m.a = &s.history[(s.count - 1 - whole) % HISTORY]
+    m.b = &s.history[(s.count - 2 - whole) % HISTORY] if s.count >= 2 else m.a
+    return m
+
+
+cdef inline Pose on_the_way(const Pose *a, const Pose *b, double w) noexcept nogil:
+    # a + w (b - a), normalised
+    return pose_of(add(a.p, mul(w, sub(b.p, a.p))),
+                   normalized(xyzw(a.q.x + w * (b.q.x - a.q.x), a.q.y + w * (b.q.y - a.q.y), a.q.z + w * (b.q.z - a.q.z),
+                                   a.q.w + w * (b.q.w - a.q.w))))
+
+
+cdef inline Pose earlier_legs(const PoseForceState *s, double age) noexcept nogil:
     """Relative pose by the legs `age` ticks ago, linear between the ticks."""
-    cdef int64_t whole = <int64_t>age
-    cdef double w = age - <double>whole
-    cdef const Measured *a
-    cdef const Measured *b
-    cdef int i
-    if whole > s.count - 2:
-        whole = s.count - 2 if s.count >= 2 else 0
-    a = &s.history[(s.count - 1 - whole) % HISTORY]
-    b = &s.history[(s.count - 2 - whole) % HISTORY] if s.count >= 2 else a
-    for i in range(7):
-        X[i] = a.legs[i] + w * (b.legs[i] - a.legs[i])
-    quat.normalize(X + 3)
+    cdef Between m = between(s, age)
+    return on_the_way(&m.a.legs, &m.b.legs, m.w)
 
 
-cdef inline void earlier(const PoseForceState *s, double age, double *X, double *F) noexcept nogil:
-    """Measured pose and force `age` ticks ago, linear between the ticks. X or F may be NULL."""
-    cdef int64_t whole = <int64_t>age
-    cdef double w = age - <double>whole
-    cdef const Measured *a
-    cdef const Measured *b
-    cdef int i
-    if whole > s.count - 2:
-        whole = s.count - 2 if s.count >= 2 else 0
-    a = &s.history[(s.count - 1 - whole) % HISTORY]
-    b = &s.history[(s.count - 2 - whole) % HISTORY] if s.count >= 2 else a
-    if X != NULL:
-        for i in range(7):
-            X[i] = a.X[i] + w * (b.X[i] - a.X[i])
-        quat.normalize(X + 3)
-    if F != NULL:
-        for i in range(6):
-            F[i] = a.F[i] + w * (b.F[i] - a.F[i])
+cdef inline Pose earlier_pose(const PoseForceState *s, double age) noexcept nogil:
+    """Measured pose `age` ticks ago, linear between the ticks."""
+    cdef Between m = between(s, age)
+    return on_the_way(&m.a.X, &m.b.X, m.w)
 
 
-cdef inline void simulated(const PoseForceState *s, double age, double *x) noexcept nogil:
+cdef inline Wrench earlier_wrench(const PoseForceState *s, double age) noexcept nogil:
+    """Measured wrench `age` ticks ago, linear between the ticks."""
+    cdef Between m = between(s, age)
+    return wrench_of(add(m.a.F.f, mul(m.w, sub(m.b.F.f, m.a.F.f))), add(m.a.F.m, mul(m.w, sub(m.b.F.m, m.a.F.m))))
+
+
+cdef inline Pose simulated(const PoseForceState *s, double age) noexcept nogil:
     """Simulated pose `age` ticks ago, linear between the ticks."""
-    cdef int64_t whole = <int64_t>age
-    cdef double w = age - <double>whole
-    cdef const Measured *a
-    cdef const Measured *b
-    cdef int i
-    if whole > s.count - 2:
-        whole = s.count - 2 if s.count >= 2 else 0
-    a = &s.history[(s.count - 1 - whole) % HISTORY]
-    b = &s.history[(s.count - 2 - whole) % HISTORY] if s.count >= 2 else a
-    for i in range(7):
-        x[i] = a.x[i] + w * (b.x[i] - a.x[i])
-    quat.normalize(x + 3)
+    cdef Between m = between(s, age)
+    return on_the_way(&m.a.x, &m.b.x, m.w)
 
 
-cdef inline void motion_at_target(const double *X_from, const double *X_to, double *d) noexcept nogil:
+cdef inline Twist motion_at_target(Pose X_from, Pose X_to) noexcept nogil:
     """Small motion from X_from to X_to, both of A in T, of the point of A that lies at the origin of T; T axes."""
-    cdef double inverse[4]
-    cdef double dq[4]
-    cdef double t[3]
-    quat.conjugate(X_from + 3, inverse)
-    quat.multiply(X_to + 3, inverse, dq)
-    quat.logarithm(dq, d + 3)
-    vec3.sub(X_to, X_from, d)
-    vec3.cross(X_to, d + 3, t)
-    vec3.add(d, t, d)
+    cdef Twist d = twist_of(sub(X_to.p, X_from.p), logarithm(quat_multiply(X_to.q, conjugate(X_from.q))))
+    return twist_of(add(d.v, cross(X_to.p, d.w)), d.w)
 
 
 cdef struct Along:
@@ -188,9 +171,9 @@ cdef struct Along:
 cdef inline bint along_wrench(const PoseForceParams *p, const double *F, Along *a) noexcept nogil:
     """Where the wrench points. A force by its size; with a matrix K the whole wrench at a lever of 1 m, w = K u / (u K u). False: none."""
     cdef int i, j
-    a.size = sqrt(vec3.dot(F, F))
+    a.size = sqrt(dot(vec(F), vec(F)))
     if p.full:
-        a.size = sqrt(a.size * a.size + vec3.dot(F + 3, F + 3))
+        a.size = sqrt(a.size * a.size + dot(vec(F + 3), vec(F + 3)))
     if not (a.size > 1e-9):
         return False
     for i in range(6):
@@ -212,41 +195,32 @@ cdef inline bint along_wrench(const PoseForceParams *p, const double *F, Along *
     return True
 
 
-cdef inline double motion_along(const Along *a, const double *X_from, const double *X_to) noexcept nogil:
+cdef inline double motion_along(const Along *a, Pose X_from, Pose X_to) noexcept nogil:
     """w . d of the small motion between two poses, m."""
-    cdef double d[6]
-    cdef double sum = 0.0
-    cdef int i
-    motion_at_target(X_from, X_to, d)
-    for i in range(6):
-        sum += a.w[i] * d[i]
-    return sum
+    return power(motion_at_target(X_from, X_to), wrench(a.w))
 
 
-cdef inline void begin_learning(PoseForceState *s, const double *X) noexcept nogil:
-    """A new contact: what the last one has taught is kept, levels are taken from here on. X: measured pose of the force's instant."""
-    cdef int i
+cdef inline double force_along(const PoseForceParams *p, const Along *a, Wrench F) noexcept nogil:
+    """u . F; with a scalar stiffness of the force alone, N."""
+    return power(twist(a.u), F) if p.full else dot(vec(a.u), F.f)
+
+
+cdef inline void begin_learning(PoseForceState *s, Pose X) noexcept nogil:
+    """A new contact: the covariances of the last one are kept, levels are taken from here on. X: measured pose of the force's instant."""
     if s.weight > 0.0:
         s.known_xy += s.sum_xy - s.sum_x * s.sum_y / s.weight
         s.known_xf += s.sum_xf - s.sum_x * s.sum_f / s.weight
     s.weight = s.sum_x = s.sum_y = s.sum_f = s.sum_xy = s.sum_xf = 0.0
-    for i in range(7):
-        s.X_first[i] = X[i]
+    s.X_first = X
 
 
-cdef inline void learn(const PoseForceParams *p, PoseForceState *s, const Along *a, const double *X, const double *x) noexcept nogil:
+cdef inline void learn(const PoseForceParams *p, PoseForceState *s, const Along *a, Pose X, Pose x) noexcept nogil:
     """One tick of the estimate. X, x: measured and simulated pose of the force's instant."""
-    cdef double X_then[7]
-    cdef double F[6]
-    cdef double ix, iy, force = 0.0, xy, xf, prior, k
-    cdef int i
-    earlier(s, p.force_age, NULL, F)
+    cdef double ix, iy, xy, xf, prior, k
     # the wrench of the pose's instant along u, which is the newest one's where the pose is not older
-    for i in range(6 if p.full else 3):
-        force += a.u[i] * F[i]
+    cdef double force = force_along(p, a, earlier_wrench(s, p.force_age))
     if p.damping > 0.0:
-        earlier(s, p.pose_age + RATE_SPAN, X_then, NULL)
-        force -= p.damping * motion_along(a, X_then, X) / (RATE_SPAN * p.period)
+        force -= p.damping * motion_along(a, earlier_pose(s, p.pose_age + RATE_SPAN), X) / (RATE_SPAN * p.period)
     ix, iy = motion_along(a, s.X_first, x), motion_along(a, s.X_first, X)
     s.known_xy *= p.forgetting; s.known_xf *= p.forgetting
     s.weight = p.forgetting * s.weight + 1.0
@@ -258,44 +232,37 @@ cdef inline void learn(const PoseForceParams *p, PoseForceState *s, const Along 
     xy = s.known_xy + s.sum_xy - s.sum_x * s.sum_y / s.weight
     xf = s.known_xf + s.sum_xf - s.sum_x * s.sum_f / s.weight
     prior = 10.0 * p.excitation * p.excitation
-    # motions that do not go together teach nothing
+    # motions that do not go together give no estimate
     if not (xy + prior > 0.0):
         return
     k = (xf / a.stiffness + prior) / (xy + prior)
     s.factor = 0.5 if k < 0.5 else (1.5 if k > 1.5 else k)
 
 
-cdef inline double missed(const PoseForceParams *p, const PoseForceState *s, const double *X, const Along *a) noexcept nogil:
+cdef inline double missed(const PoseForceParams *p, const PoseForceState *s, Pose X, const Along *a) noexcept nogil:
     """Sum over the ticks before this one of the force along u that the model did without, N. X: measured pose of the force's instant."""
-    cdef double X_then[7]
-    cdef double x[7]
-    cdef double F[6]
-    cdef double force = 0.0, error, depth, sum = 0.0
-    cdef int i, j
+    cdef Pose x
+    cdef double error, depth, sum = 0.0
     # depth of the measured pose: its force without what its damper makes of its rate
-    earlier(s, p.force_age, NULL, F)
-    for i in range(6 if p.full else 3):
-        force += a.u[i] * F[i]
-    earlier(s, p.pose_age + RATE_SPAN, X_then, NULL)
-    force -= p.damping * motion_along(a, X_then, X) / (RATE_SPAN * p.period)
+    cdef double force = force_along(p, a, earlier_wrench(s, p.force_age))
+    cdef int j
+    force -= p.damping * motion_along(a, earlier_pose(s, p.pose_age + RATE_SPAN), X) / (RATE_SPAN * p.period)
     for j in range(1, LOOK_BACK):
         if p.pose_age + p.force_age + j + 2 > s.count or p.pose_age + p.force_age + j + 2 > HISTORY:
             break
         # how deep the model was j ticks ago, and how far ahead of the pose whose force it got
-        simulated(s, p.force_age + j, x)
+        x = simulated(s, p.force_age + j)
         depth = force / s.stiffness + motion_along(a, X, x)
         if not (depth > 0.0):
             break
-        earlier(s, p.pose_age + j, X_then, NULL)
-        error = motion_along(a, X_then, x)
+        error = motion_along(a, earlier_pose(s, p.pose_age + j), x)
         sum += error if error < depth else depth
     return s.stiffness * sum
 
 
 cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s, Sample *o) noexcept nogil:
     """Writes F_T_corrected. Returns the status bits."""
-    cdef double X[7]
-    cdef double x[7]
+    cdef Pose X, x
     cdef double F[6]
     cdef double d[6]
     cdef double correction[6]
@@ -312,10 +279,9 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
         return status
     status |= COMPENSATION_STATUS_GATE_OPEN
     # the pose of the force's instant; an older one is set against the model of its own instant
-    earlier(s, p.pose_age, X, NULL)
+    X, x = earlier_pose(s, p.pose_age), simulated(s, p.force_age)
     for i in range(6):
         F[i] = o.F_T[i]
-    simulated(s, p.force_age, x)
     if not s.in_contact:
         first = True
         s.in_contact = 1
@@ -336,7 +302,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     late = missed(p, s, X, &a) if first else 0.0
     if p.full:
         # K d, and no further than to zero force
-        motion_at_target(X, x, d)
+        put_twist(motion_at_target(X, x), d)
         work = 0.0
         for i in range(6):
             correction[i] = 0.0

@@ -7,7 +7,7 @@ is a rigid body B (origin in its centre of mass) on a six-axis spring-damper who
 
 Driven by what is measured, the motion of the foot and the contact wrench of the same instant, both taken as straight between two ticks, it
 gives d and with it the relative pose of the ports at that instant: no delay. Nothing corrects d: its own error rings off with the mode's
-damping, as the mode does. d is bounded; what is beyond the bound is left out, and the observer begins anew.
+damping, as the mode does. d is bounded; what is beyond the bound is left out, and the observer begins again.
 
 The step is the symplectic Euler rule in substeps of at most 0.1/w.
 """
@@ -15,7 +15,8 @@ The step is the symplectic Euler rule in substeps of at most 0.1/w.
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra.values cimport (Pose, Wrench, compose, conjugate, dot, exponential, inverse, logarithm, neg, pose_from, pose_of,
+                                        put, put_wrench, quat_multiply, rotate_back, sub, vec, wrench_of, wrench_to_child)
 from rt_kernels.codes cimport COMPENSATION_STATUS_AUTHORITY_LIMITED, COMPENSATION_STATUS_MODE_OBSERVED
 
 cdef enum:
@@ -25,8 +26,8 @@ cdef struct CarriedPort:
     double M_inverse[36]
     double K[36]
     double C[36]
-    double X_BP[7]              # the port in the body
-    double X_PB[7]
+    Pose X_BP                   # the port in the body
+    Pose X_PB
     int present
     int moves                   # its foot is the platform
 
@@ -41,7 +42,7 @@ cdef struct PortState:
     double d[6]
     double v[6]
     double F[6]                 # wrench of the tick before, B axes
-    double X_FB[7]              # rest pose of the tick before, to the port on the floor
+    Pose X_FB                   # rest pose of the tick before, to the port on the floor
 
 cdef struct ObserverState:
     PortState port[2]
@@ -74,55 +75,40 @@ cdef inline void ring(const ObserverParams *p, const CarriedPort *c, PortState *
         s.F[i] = F[i]
 
 
-cdef inline uint32_t observe(const ObserverParams *p, ObserverState *s, const double *X_TA, const double *F_T, int periods,
-                             double *X) noexcept nogil:
+cdef inline uint32_t observe(const ObserverParams *p, ObserverState *s, Pose X_TA, Wrench F_T, int periods, Pose *X) noexcept nogil:
     """X: the relative pose of the ports, from the one that the legs give, X_TA, and the contact wrench of the same instant."""
     cdef const CarriedPort *c
     cdef PortState *b
-    cdef double X_FB[7]
-    cdef double X_TB[7]
+    cdef Pose X_TB, X_FB, X_PP
     cdef double F[6]
-    cdef double side[6]
     cdef double foot[6]
-    cdef double D[7]
     cdef double h = p.period * periods
     cdef uint32_t status = COMPENSATION_STATUS_MODE_OBSERVED
     cdef double size
     cdef int i, k
-    pose.copy(X_TA, X)
+    X[0] = X_TA
     for k in range(PORTS):
         c = &p.port[k]
         b = &s.port[k]
         if not c.present:
             continue
         # the body at rest, in T for the wrench, and seen from the floor for the foot's motion
-        pose.copy(c.X_PB, X_TB)
-        if k == 0:
-            pose.multiply(X_TA, c.X_PB, X_TB)
-        for i in range(6):
-            side[i] = F_T[i] if k else -F_T[i]
-            foot[i] = 0.0
-        pose.wrench_to_child(X_TB, side, F)
+        X_TB = compose(X_TA, c.X_PB) if k == 0 else c.X_PB
+        put_wrench(wrench_to_child(X_TB, wrench_of(neg(F_T.f), neg(F_T.m)) if k == 0 else F_T), F)
+        memset(foot, 0, sizeof(foot))
         if c.moves:
-            if k == 0:
-                pose.copy(X_TB, X_FB)
-            else:
-                pose.inverse(X_TA, D)
-                pose.multiply(D, c.X_PB, X_FB)
+            X_FB = X_TB if k == 0 else compose(inverse(X_TA), c.X_PB)
             if s.started:
-                vec3.sub(X_FB, b.X_FB, D)
-                quat.rotate_back(X_FB + 3, D, foot)
-                quat.conjugate(b.X_FB + 3, D)
-                quat.multiply(D, X_FB + 3, D + 3)
-                quat.logarithm(D + 3, foot + 3)
-            pose.copy(X_FB, b.X_FB)
+                put(rotate_back(X_FB.q, sub(X_FB.p, b.X_FB.p)), foot)
+                put(logarithm(quat_multiply(conjugate(b.X_FB.q), X_FB.q)), foot + 3)
+            b.X_FB = X_FB
         if not s.started:
             for i in range(6):
                 b.d[i] = b.v[i] = 0.0
                 b.F[i] = F[i]
             continue
         ring(p, c, b, foot, F, h)
-        size = vec3.dot(b.d, b.d) + vec3.dot(b.d + 3, b.d + 3)
+        size = dot(vec(b.d), vec(b.d)) + dot(vec(b.d + 3), vec(b.d + 3))
         if not (size <= p.bound * p.bound):
             status |= COMPENSATION_STATUS_AUTHORITY_LIMITED
             for i in range(6):
@@ -130,16 +116,8 @@ cdef inline uint32_t observe(const ObserverParams *p, ObserverState *s, const do
                 b.v[i] = foot[i] / h
             continue
         # the port moved with its body
-        vec3.copy(b.d, D)
-        quat.exponential(b.d + 3, D + 3)
-        pose.multiply(c.X_PB, c.X_BP, X_TB)
-        pose.multiply(D, c.X_BP, X_FB)
-        pose.multiply(c.X_PB, X_FB, X_TB)
-        if k == 0:
-            pose.multiply(X, X_TB, X)
-        else:
-            pose.inverse(X_TB, X_TB)
-            pose.multiply(X_TB, X, X)
+        X_PP = compose(c.X_PB, compose(pose_of(vec(b.d), exponential(vec(b.d + 3))), c.X_BP))
+        X[0] = compose(X[0], X_PP) if k == 0 else compose(inverse(X_PP), X[0])
     s.started = 1
     return status
 
@@ -155,13 +133,12 @@ cdef inline int fill_observer(ObserverParams *p, ObserverState *s, list ports, d
     for k in range(PORTS):
         if ports[k] is None:
             continue
-        inverse, K, C, X_BP, moves, w = ports[k]
+        M_inverse, K, C, X_BP, moves, w = ports[k]
         fastest = max(fastest, w)
         for i in range(36):
-            p.port[k].M_inverse[i], p.port[k].K[i], p.port[k].C[i] = inverse.flat[i], K.flat[i], C.flat[i]
-        for i in range(7):
-            p.port[k].X_BP[i] = X_BP[i]
-        pose.inverse(p.port[k].X_BP, p.port[k].X_PB)
+            p.port[k].M_inverse[i], p.port[k].K[i], p.port[k].C[i] = M_inverse.flat[i], K.flat[i], C.flat[i]
+        p.port[k].X_BP = pose_from(X_BP)
+        p.port[k].X_PB = inverse(p.port[k].X_BP)
         p.port[k].present, p.port[k].moves = 1, moves
         p.active = 1
     p.substeps = 1 + <int>(fastest * period_s / 0.1)

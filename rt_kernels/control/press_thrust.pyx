@@ -11,7 +11,7 @@ The wrench acts at the centre of mass C on the axes of the craft.
 
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.algebra.values cimport Vec3, mul, put, quat, rotate_back, vec
 from rt_kernels.codes cimport CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, CONTROL_STATUS_ATTITUDE
 from rt_kernels.control.outputs cimport no_control
 from rt_kernels.plugs cimport StagePart
@@ -26,15 +26,15 @@ cdef struct Self:
 
 cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
     cdef const Self *p = <const Self *>self
-    cdef double w[3]
+    cdef Vec3 w
     no_control(o)
     if o.control_request & CONTROL_REQUEST_PRESS:
         o.control_A[0] = p.thrust
     elif o.control_request & CONTROL_REQUEST_RETREAT:
         o.control_A[0] = -p.thrust
     if o.control_request & CONTROL_REQUEST_ATTITUDE and p.rate_gain > 0.0:
-        quat.rotate_back(o.X_NC + 3, o.V_NC + 3, w)
-        vec3.scale(-p.rate_gain, w, o.control_A + 3)
+        w = rotate_back(quat(o.X_NC + 3), vec(o.V_NC + 3))
+        put(mul(-p.rate_gain, w), o.control_A + 3)
         o.control_status |= CONTROL_STATUS_ATTITUDE
 
 

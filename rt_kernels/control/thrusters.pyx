@@ -35,7 +35,8 @@ import math
 
 import numpy as np
 
-from rt_kernels.algebra cimport quat, rot3, vec3
+from rt_kernels.algebra.values cimport (Mat3, Pose, Quat, Twist, Vec3, add, conjugate, dot, logarithm, mat, mat_vec, mul, pose, put,
+                                        quat_multiply, rotate_back, sub, turned, twist, vec, xyz)
 from rt_kernels.codes cimport (CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, CONTROL_STATUS_ATTITUDE,
                                CONTROL_STATUS_FIRING, CONTROL_STATUS_THRUST_LIMITED, CONTROL_STATUS_WHEEL_LIMITED, MOTION_FREE,
                                MOTION_JOINED)
@@ -57,8 +58,8 @@ cdef enum:
     AXIAL_M = 1
 
 cdef struct Wheel:
-    double axis[3]              # craft axes
-    double share[3]             # torque for a moment of one on the craft, per axis
+    Vec3 axis                   # craft axes
+    Vec3 share                  # torque for a moment of one on the craft, per axis
     double inertia              # about its axis
     double torque               # limits
     double momentum
@@ -69,8 +70,8 @@ cdef struct Craft:
     double moment[96]           # +X -X +Y -Y +Z -Z: shares of all thrusters for as much as they can give
     double press[32]            # +X -X: shares for the press thrust
     double engine               # ideal axial engine, N
-    double inertia[9]
-    double inverse_inertia[9]
+    Mat3 inertia
+    Mat3 inverse_inertia
     double dead_band            # rad
     double rate_limit           # rad/s
     double rate_weight          # T, s
@@ -83,7 +84,7 @@ cdef struct Craft:
 
 cdef struct CraftState:
     Valves valves
-    double hold[4]              # attitude to hold, craft axes to N
+    Quat hold                   # attitude to hold, craft axes to N
     int holding
     int unused
 
@@ -94,35 +95,22 @@ cdef struct State:
 
 cdef struct Self:
     double period
-    double orbital_rate[3]      # N axes
+    Vec3 orbital_rate           # N axes
     Craft craft[2]              # active, target
-    int in_contact              # attitude hold goes on after the first contact
+    int in_contact              # attitude hold continues after the first contact
     int unused
     State state
 
 
 # -------------------------------------------------------------------------------------------------------------- attitude
 
-cdef inline void deviation(const double *hold, const double *orbital_rate, const double *q, const double *w_N, double *phi,
-                           double *w) noexcept nogil:
-    """Rotation vector from the attitude to hold, and the rate relative to it, on craft axes."""
-    cdef double p[4]
-    quat.conjugate(hold, p)
-    quat.multiply(p, q, p)
-    quat.logarithm(p, phi)
-    vec3.sub(w_N, orbital_rate, w)
-    quat.rotate_back(q, w, w)
-
-
-cdef inline void foresee(const Craft *p, const Valves *s, double h, double *w) noexcept nogil:
-    """The rate with what is under way added."""
-    cdef double m[3]
+cdef inline Vec3 foreseen_rate(const Craft *p, const Valves *s, double h, Vec3 w) noexcept nogil:
+    """The rate w with what is under way added."""
+    cdef Vec3 m = xyz(0.0, 0.0, 0.0)
     cdef int j
-    memset(m, 0, sizeof(m))
     for j in range(p.n_thrusters):
-        vec3.add_scaled(m, to_come(&p.thruster[j], &s.valve[j], h), p.thruster[j].wrench + 3, m)
-    rot3.apply(p.inverse_inertia, m, m)
-    vec3.add(w, m, w)
+        m = add(m, mul(to_come(&p.thruster[j], &s.valve[j], h), vec(p.thruster[j].wrench + 3)))
+    return add(w, mat_vec(p.inverse_inertia, m))
 
 
 cdef inline int side(const Craft *p, double phi, double w) noexcept nogil:
@@ -135,14 +123,15 @@ cdef inline int side(const Craft *p, double phi, double w) noexcept nogil:
     return 0
 
 
-cdef inline void steer(const Craft *p, const double *phi, const double *w, double *asked) noexcept nogil:
+cdef inline void steer(const Craft *p, Vec3 phi, Vec3 w, double *asked) noexcept nogil:
     """Shares of the thrusters for the moments of the three axes, none above 1."""
+    cdef int sign[3]
     cdef double most = 1.0
-    cdef int i, j, sign
+    cdef int i, j
+    sign[0], sign[1], sign[2] = side(p, phi.x, w.x), side(p, phi.y, w.y), side(p, phi.z, w.z)
     for i in range(3):
-        sign = side(p, phi[i], w[i])
-        for j in range(p.n_thrusters if sign else 0):
-            asked[j] += p.moment[(2 * i + (sign < 0)) * THRUSTERS_MAX + j]
+        for j in range(p.n_thrusters if sign[i] else 0):
+            asked[j] += p.moment[(2 * i + (sign[i] < 0)) * THRUSTERS_MAX + j]
     for j in range(p.n_thrusters):
         if asked[j] > most:
             most = asked[j]
@@ -150,26 +139,22 @@ cdef inline void steer(const Craft *p, const double *phi, const double *w, doubl
         asked[j] /= most
 
 
-cdef inline bint turn_wheels(const Craft *p, const double *phi, const double *w, const double *w_craft, const double *rate,
-                             double *torque) noexcept nogil:
+cdef inline bint turn_wheels(const Craft *p, Vec3 phi, Vec3 w, Vec3 w_craft, const double *rate, double *torque) noexcept nogil:
     """Torques of the motors on the wheels; True where a limit holds them back. w_craft: rate of the craft in N on its own axes."""
-    cdef double m[3]
+    # moment on the craft; the wheels get the opposite
+    cdef Vec3 m = mat_vec(p.inertia, add(mul(-p.stiffness, phi), mul(-p.damping, w)))
     cdef double most = 1.0, momentum
     cdef bint limited = 0
     cdef int k
-    # moment on the craft; the wheels get the opposite
-    vec3.scale(-p.stiffness, phi, m)
-    vec3.add_scaled(m, -p.damping, w, m)
-    rot3.apply(p.inertia, m, m)
     for k in range(p.n_wheels):
-        torque[k] = -vec3.dot(p.wheel[k].share, m)
+        torque[k] = -dot(p.wheel[k].share, m)
         if fabs(torque[k]) > most * p.wheel[k].torque:
             most = fabs(torque[k]) / p.wheel[k].torque
             limited = 1
     for k in range(p.n_wheels):
         torque[k] /= most
         # a full wheel takes no more
-        momentum = p.wheel[k].inertia * (rate[k] + vec3.dot(p.wheel[k].axis, w_craft))
+        momentum = p.wheel[k].inertia * (rate[k] + dot(p.wheel[k].axis, w_craft))
         if fabs(momentum) >= p.wheel[k].momentum and momentum * torque[k] > 0.0:
             torque[k] = 0.0
             limited = 1
@@ -193,25 +178,20 @@ cdef inline bint press(const Craft *p, int axial, double *asked) noexcept nogil:
 
 # ----------------------------------------------------------------------------------------------------------------- step
 
-cdef inline uint32_t hold_attitude(const Self *self, const Craft *p, CraftState *s, const double *X, const double *V, const double *rate,
-                                   int periods, double *asked, double *torque) noexcept nogil:
+cdef inline uint32_t hold_attitude(const Self *self, const Craft *p, CraftState *s, Pose X, Twist V, const double *rate, int periods,
+                                   double *asked, double *torque) noexcept nogil:
     """Shares of the thrusters or torques of the wheels; returns bits of control_status. X, V: craft in N; rate: of its wheels."""
-    cdef double phi[3]
-    cdef double w[3]
-    cdef double w_craft[3]
-    if s.holding:
-        quat.turn(self.orbital_rate, periods * self.period, s.hold)  # the attitude to hold turns with the orbital frame
-    else:
-        quat.copy(X + 3, s.hold)
-        s.holding = 1
-    deviation(s.hold, self.orbital_rate, X + 3, V + 3, phi, w)
+    cdef Vec3 phi, w
+    # the attitude to hold turns with the orbital frame
+    s.hold = turned(s.hold, self.orbital_rate, periods * self.period) if s.holding else X.q
+    s.holding = 1
+    # rotation vector from the attitude to hold, and the rate relative to it, on craft axes
+    phi = logarithm(quat_multiply(conjugate(s.hold), X.q))
+    w = rotate_back(X.q, sub(V.w, self.orbital_rate))
     if p.attitude == BY_THRUSTERS:
-        foresee(p, &s.valves, self.period, w)
-        steer(p, phi, w, asked)
-    else:
-        quat.rotate_back(X + 3, V + 3, w_craft)
-        if turn_wheels(p, phi, w, w_craft, rate, torque):
-            return CONTROL_STATUS_ATTITUDE | CONTROL_STATUS_WHEEL_LIMITED
+        steer(p, phi, foreseen_rate(p, &s.valves, self.period, w), asked)
+    elif turn_wheels(p, phi, w, rotate_back(X.q, V.w), rate, torque):
+        return CONTROL_STATUS_ATTITUDE | CONTROL_STATUS_WHEEL_LIMITED
     return CONTROL_STATUS_ATTITUDE
 
 
@@ -224,7 +204,7 @@ cdef uint32_t run(const Self *self, const Craft *p, CraftState *s, const Sample 
     memset(asked, 0, sizeof(asked))
     # attitude first
     if p.attitude != OFF and o.control_request & CONTROL_REQUEST_ATTITUDE and (self.in_contact or not self.state.touched):
-        status = hold_attitude(self, p, s, X, V, rate, periods, asked, torque)
+        status = hold_attitude(self, p, s, pose(X), twist(V), rate, periods, asked, torque)
     else:
         s.holding = 0
     # press thrust with what is left
@@ -239,7 +219,7 @@ cdef uint32_t run(const Self *self, const Craft *p, CraftState *s, const Sample 
         for i in range(6):
             wrench[i] += thrust[j] / p.thruster[j].thrust * p.thruster[j].wrench[i]
     for j in range(p.n_wheels):
-        vec3.add_scaled(wrench + 3, -torque[j], p.wheel[j].axis, wrench + 3)
+        put(add(vec(wrench + 3), mul(-torque[j], p.wheel[j].axis)), wrench + 3)
     return status
 
 
@@ -303,8 +283,8 @@ cdef class Thrusters(StagePart):
         memset(&self.c, 0, sizeof(Self))
         self.c.period = period_s
         self.c.in_contact = keys["attitude_in_contact"]
-        for i in range(3):
-            self.c.orbital_rate[i] = start.orbital_rate_rad_s[i]
+        w = start.orbital_rate_rad_s
+        self.c.orbital_rate = xyz(w[0], w[1], w[2])
         notes = []
         for k, (name, vehicle) in enumerate((("active", vehicles.active), ("target", vehicles.target))):
             notes += fill(&self.c.craft[k], name, vehicle, keys, period_s, keys["press"] if name == "active" else "")
@@ -325,7 +305,7 @@ cdef class Thrusters(StagePart):
 
 cdef list fill(Craft *p, name, vehicle, keys, double period, press):
     """Constants of one craft; what its actuators can give, in words."""
-    cdef int i, j
+    cdef int j
     craft, where = vehicle.craft, f"{name} vehicle"
     on_craft = actuators(craft)
     p.attitude = ATTITUDE[keys[f"{name}_attitude"]]
@@ -334,11 +314,9 @@ cdef list fill(Craft *p, name, vehicle, keys, double period, press):
     p.rate_weight = keys[f"{name}_rate_weight_s"]
     W = 2.0 * math.pi * keys[f"{name}_wheel_frequency_hz"]
     p.stiffness, p.damping = W * W, 2.0 * keys[f"{name}_wheel_damping"] * W
-    inertia = np.asarray(vehicle.inertia_kg_m2, float)
-    inverse = np.linalg.inv(inertia)
-    for i in range(9):
-        p.inertia[i] = inertia.flat[i]
-        p.inverse_inertia[i] = inverse.flat[i]
+    inertia = np.array(vehicle.inertia_kg_m2, float)
+    cdef double[:, ::1] I = inertia, inverse = np.ascontiguousarray(np.linalg.inv(inertia))
+    p.inertia, p.inverse_inertia = mat(&I[0, 0]), mat(&inverse[0, 0])
     thrusters, wheels = (craft.thrusters, craft.wheels) if craft is not None else ((), ())
     if len(thrusters) > THRUSTERS_MAX:
         raise ValueError(f"{where}: thruster: {len(thrusters)} thrusters, limit {THRUSTERS_MAX}")
@@ -404,14 +382,13 @@ cdef list fill_press(Craft *p, where, on_craft, double thrust_n):
 
 cdef void fill_wheels(Craft *p, where, wheels, on_craft) except *:
     """Axes, limits, and the torques of least squares for a moment on the craft."""
-    cdef int i, k
+    cdef int k
     axes = on_craft.axis
     if len(wheels) < 3 or np.linalg.matrix_rank(axes, tol=1e-6) < 3:
         raise ValueError(f"{where}: its {len(wheels)} wheels do not turn about three different axes")
     share = np.linalg.pinv(axes.T)
     for k in range(len(wheels)):
-        for i in range(3):
-            p.wheel[k].axis[i] = axes[k, i]
-            p.wheel[k].share[i] = share[k, i]
+        p.wheel[k].axis = xyz(axes[k, 0], axes[k, 1], axes[k, 2])
+        p.wheel[k].share = xyz(share[k, 0], share[k, 1], share[k, 2])
         p.wheel[k].inertia = on_craft.wheel_inertia[k]
         p.wheel[k].torque, p.wheel[k].momentum = wheels[k].torque_n_m, wheels[k].momentum_n_m_s

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 import math
 
-from rt_kernels.algebra cimport pose
+from rt_kernels.algebra.values cimport pose, put_pose
 from rt_kernels.codes cimport FORWARD_KINEMATICS_STATUS_LEG_MISSING
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -42,7 +42,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         return
     # the first pose is sought from the neutral one, every later one from its predecessor
     if not p.warm:
-        pose.copy(p.platform.neutral, sample.X_WP_measured)
+        put_pose(pose(p.platform.neutral), sample.X_WP_measured)
         sample.forward_kinematics_status = forward(&p.platform, sample.measured_leg, sample.X_WP_measured, COLD_STEPS)
         p.warm = sample.forward_kinematics_status == 0
     else:

@@ -37,7 +37,7 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra.values cimport Pose, Vec3, norm, pose, pose_from, put_pose, rotate_back, sub, unit_pose, vec
 from rt_kernels.codes cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT,
                                COMMAND_AUTO_SEQUENCE, COMMAND_BRAKES, COMMAND_HOLD, COMMAND_INSERT, COMMAND_LIMP, COMMAND_PARK,
                                COMMAND_RELEASE, COMMAND_RESUME, COMMAND_SINGLE_JOINT, COMMAND_SPEED_MODE, COMMAND_STEP, COMMAND_STOP,
@@ -91,7 +91,7 @@ cdef struct Params:
 
 cdef struct State:
     StandState stand
-    double X_begin[7]           # pose of the moving interface when the running command began
+    Pose X_begin                # pose of the moving interface when the running command began
     double travel               # demanded since then
     double speed                # along the coordinate, positive towards the amplitude
     double correcting           # time since the trapezoid ended
@@ -128,7 +128,7 @@ cdef void cancel(State *s) noexcept nogil:
 
 cdef void begin_request(State *s, const Sample *o) noexcept nogil:
     """The first of the queue becomes the running command."""
-    pose.copy(o.X_TA, s.X_begin)
+    s.X_begin = pose(o.X_TA)
     s.travel = 0.0
     s.speed = 0.0
     s.correcting = 0.0
@@ -148,14 +148,10 @@ cdef void request(State *s, int kind, int coordinate, double amplitude, double r
 
 cdef double achieved(const State *s, const Sample *o, int coordinate) noexcept nogil:
     """How far the moving interface has come along or about one of its own axes, as they were at the beginning of the command."""
-    cdef double d[3]
-    cdef double a[3]
-    if coordinate < 3:
-        vec3.sub(o.X_TA, s.X_begin, d)
-    else:
-        rotation_between(s.X_begin + 3, o.X_TA + 3, d)
-    quat.rotate_back(s.X_begin + 3, d, a)
-    return a[coordinate % 3]
+    cdef Pose X = pose(o.X_TA)
+    cdef Vec3 d = sub(X.p, s.X_begin.p) if coordinate < 3 else rotation_between(s.X_begin.q, X.q)
+    cdef Vec3 a = rotate_back(s.X_begin.q, d)
+    return a.x if coordinate % 3 == 0 else a.y if coordinate % 3 == 1 else a.z
 
 
 cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
@@ -195,7 +191,7 @@ cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexce
 
 
 cdef inline bint too_hard(const Params *p, const Sample *o) noexcept nogil:
-    return vec3.norm(o.F_T) > p.abort_force or vec3.norm(o.F_T + 3) > p.abort_moment
+    return norm(vec(o.F_T)) > p.abort_force or norm(vec(o.F_T + 3)) > p.abort_moment
 
 
 # ------------------------------------------------------------------------------------------------------------ the operator
@@ -446,9 +442,8 @@ cdef class BerthingGuidance(StagePart):
         keys = checked(BerthingGuidance.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
-        for i in range(7):
-            p.stand.X_start[i] = start.X_TA[i]
-        p.stand.X_start[0] -= keys["start_distance_m"]
+        p.stand.X_start = pose_from(start.X_TA)
+        p.stand.X_start.p.x -= keys["start_distance_m"]
         fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
                    keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
                    keys["retreat_distance_m"], keys["fault_s"], keys["recover_s"], keys["auto_start"])
@@ -466,7 +461,7 @@ cdef class BerthingGuidance(StagePart):
         p.hold_stops_platform = keys["hold_stops_platform"]
         stand_idle(&self.c.state.stand)
         self.c.state.speed_mode = SPEED_MODE_COARSE if keys["start_coarse"] else SPEED_MODE_VERNIER
-        pose.identity(self.c.state.X_begin)
+        self.c.state.X_begin = unit_pose()
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
@@ -488,4 +483,6 @@ cdef class BerthingGuidance(StagePart):
 
     def approach(self, int count):
         """The programmed relative poses X_TA of the approach, (1, 7): the start pose alone, from there on the operator flies."""
-        return np.array([[self.c.params.stand.X_start[i] for i in range(7)]])
+        cdef double[:, ::1] X = np.empty((1, 7))
+        put_pose(self.c.params.stand.X_start, &X[0, 0])
+        return np.asarray(X)

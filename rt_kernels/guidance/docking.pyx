@@ -25,6 +25,7 @@ import math
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
+from rt_kernels.algebra.values cimport Pose, Twist, pose_from, put_pose, put_twist, twist_of, twist_scaled, xyz
 from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE,
                                CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, END_CAUSE_CAPTURED,
                                END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED, END_CAUSE_REGION, END_CAUSE_RETREATED,
@@ -53,8 +54,8 @@ from rt_kernels.parameters import Command, Parameter, Tunable, checked
 cdef struct Params:
     StandParams stand
     double period
-    double X_contact[7]         # nominal first contact
-    double V_contact[6]
+    Pose X_contact              # nominal first contact
+    Twist V_contact
     double approach_factor      # of the rate along the line
     double ramp_time
     double constant_time        # at full rate before the loop is closed
@@ -102,17 +103,15 @@ cdef void follow_approach(const Params *p, State *s, double dt, Sample *o) noexc
     """u(T) runs from its start to -close_before, from rest to unit rate; T at the rate k."""
     cdef double k = p.approach_factor
     cdef double u, du, ddu
-    cdef int i
     s.approach_time += k * dt
     ramp(s.approach_time / p.ramp_time, &u, &du, &ddu)
     u *= p.ramp_time
     ddu = k * k * ddu / p.ramp_time
     du *= k
     u -= p.close_before + p.constant_time + 0.5 * p.ramp_time
-    pose_on_line(p.X_contact, p.V_contact, u, o.profile_X_TA)
-    for i in range(6):
-        o.profile_V_TA[i] = du * p.V_contact[i]
-        o.profile_A_TA[i] = ddu * p.V_contact[i]
+    put_pose(pose_on_line(p.X_contact, p.V_contact, u), o.profile_X_TA)
+    put_twist(twist_scaled(du, p.V_contact), o.profile_V_TA)
+    put_twist(twist_scaled(ddu, p.V_contact), o.profile_A_TA)
 
 
 # ------------------------------------------------------------------------------------------------------------- sequence
@@ -249,7 +248,7 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
             finish(p, s, o, END_CAUSE_COMPLETE)
         elif s.sequence == SEQUENCE_SEPARATION and o.X_TA[0] <= s.x_docked - p.separation:
             finish(p, s, o, END_CAUSE_SEPARATED)
-        elif s.sequence == SEQUENCE_RETREAT and o.X_TA[0] <= p.X_contact[0] - p.retreat_range:
+        elif s.sequence == SEQUENCE_RETREAT and o.X_TA[0] <= p.X_contact.p.x - p.retreat_range:
             finish(p, s, o, END_CAUSE_RETREATED)
         elif p.finish_at_region_end and region_ended(o):
             o.guidance_fault |= GUIDANCE_FAULT_REGION_ENDED
@@ -337,21 +336,18 @@ cdef class DockingGuidance(StagePart):
 
     def __init__(self, *, period_s, start, **given):
         cdef Params *p = &self.c.params
-        cdef int i
         keys = checked(DockingGuidance.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
-        for i in range(7):
-            p.X_contact[i] = start.X_TA[i]
-        for i in range(6):
-            p.V_contact[i] = start.V_TA[i]
+        V = start.V_TA
+        p.X_contact, p.V_contact = pose_from(start.X_TA), twist_of(xyz(V[0], V[1], V[2]), xyz(V[3], V[4], V[5]))
         p.approach_factor = keys["approach_factor"]
         p.ramp_time, p.constant_time, p.close_before = keys["ramp_s"], keys["constant_s"], keys["close_before_s"]
         fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
                    keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
                    keys["retreat_distance_m"], keys["fault_s"], keys["recover_s"], keys["auto_start"])
-        p.stand.hold_acceleration, p.stand.touch = keys["hold_acceleration_max_m_s2"], p.X_contact[0]
-        pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time), p.stand.X_start)
+        p.stand.hold_acceleration, p.stand.touch = keys["hold_acceleration_max_m_s2"], p.X_contact.p.x
+        p.stand.X_start = pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time))
         p.contact_time_max, p.after_capture, p.capture_limit = keys["contact_max_s"], keys["after_capture_s"], keys["capture_limit_s"]
         p.retreat_range = keys["retreat_range_m"]
         p.brakes_after, p.brakes_for, p.drive_after = keys["brakes_after_s"], keys["brakes_for_s"], keys["drive_after_s"]
@@ -385,5 +381,5 @@ cdef class DockingGuidance(StagePart):
         cdef double[:, ::1] X = np.empty((count, 7))
         cdef int i
         for i in range(count):
-            pose_on_line(p.X_contact, p.V_contact, begin - (begin + p.close_before) * i / (count - 1), &X[i, 0])
+            put_pose(pose_on_line(p.X_contact, p.V_contact, begin - (begin + p.close_before) * i / (count - 1)), &X[i, 0])
         return np.asarray(X)

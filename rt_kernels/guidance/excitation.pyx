@@ -24,8 +24,8 @@ from libc.string cimport memset
 
 import math
 
-from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.values cimport (Pose, Vec3, add, cross, mul, pose, pose_of, put, put_pose, turned, unit_pose, vec)
 from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_START, COMMAND_STOP, END_CAUSE_COMPLETE,
                                END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP, GUIDANCE_FAULT_OPERATOR_STOP,
                                GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
@@ -85,7 +85,7 @@ cdef struct Params:
     int auto_start
 
 cdef struct State:
-    double X_0[7]
+    Pose X_0
     double time
     int phase
     int end_cause
@@ -188,12 +188,9 @@ cdef void excitation(const Params *p, double t, double *s, double *ds, double *d
 
 cdef inline void turn(const double *phi, double *d) noexcept nogil:
     """Adds phi x d / 2 + phi x (phi x d) / 6."""
-    cdef double c[3]
-    cdef double e[3]
-    vec3.cross(phi, d, c)
-    vec3.cross(phi, c, e)
-    vec3.add_scaled(d, 0.5, c, d)
-    vec3.add_scaled(d, 1.0 / 6.0, e, d)
+    cdef Vec3 f = vec(phi)
+    cdef Vec3 c = cross(f, vec(d))
+    put(add(add(vec(d), mul(0.5, c)), mul(1.0 / 6.0, cross(f, c))), d)
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -202,7 +199,6 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef double x[6]
     cdef double dx[6]
     cdef double ddx[6]
-    cdef double dq[4]
     cdef int i
     sample.guidance_fault = 0
     sample.mechanism_command = 0
@@ -230,8 +226,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         if sample.forward_kinematics_status == 0:
             # from where the platform stands, as soon as the setpoints have started; time -1: it stands there and waits for the command
             if s.time >= 0.0:
-                pose.copy(sample.X_TA_measured, s.X_0)
-            pose.copy(s.X_0, sample.profile_X_TA)
+                s.X_0 = pose(sample.X_TA_measured)
+            put_pose(s.X_0, sample.profile_X_TA)
             if sample.safety_state != SAFETY_STATE_NOT_ARMED:
                 s.time = -1.0
             if s.time < 0.0 and (p.auto_start or sample.command_code == COMMAND_START):
@@ -240,11 +236,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
                 sample.phase_time = 0.0
     elif s.phase == PHASE_APPROACH:
         excitation(p, s.time, x, dx, ddx)
-        for i in range(3):
-            sample.profile_X_TA[i] = s.X_0[i] + x[i]
-        quat.exponential(x + 3, dq)
-        quat.multiply(dq, s.X_0 + 3, sample.profile_X_TA + 3)
-        quat.normalize(sample.profile_X_TA + 3)
+        put_pose(pose_of(add(s.X_0.p, vec(x)), turned(s.X_0.q, vec(x + 3), 1.0)), sample.profile_X_TA)
         for i in range(6):
             sample.profile_V_TA[i] = dx[i]
             sample.profile_A_TA[i] = ddx[i]
@@ -378,7 +370,7 @@ cdef class Excitation(StagePart):
             at += length + pause
         p.end = at
         self.c.state.phase = PHASE_IDLE
-        pose.identity(self.c.state.X_0)
+        self.c.state.X_0 = unit_pose()
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

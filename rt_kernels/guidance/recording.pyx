@@ -8,7 +8,7 @@ moves, so a fault is recorded and shown, and the model goes on. Not for a run th
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose
+from rt_kernels.algebra.values cimport Pose, Twist, pose_from, put_pose, put_twist, twist_of, xyz
 from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_STOPPED, GUIDANCE_FAULT_OPERATOR_STOP,
                                MOTION_FOLLOW_PROFILE, MOTION_FREE, PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_IDLE)
 from rt_kernels.plugs cimport StagePart
@@ -19,8 +19,8 @@ from rt_kernels.parameters import Command
 
 cdef struct Params:
     double period
-    double X_start[7]
-    double V_start[6]
+    Pose X_start
+    Twist V_start
 
 cdef struct State:
     int32_t phase
@@ -34,7 +34,6 @@ cdef struct Self:
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Params *p = &(<Self *>self).params
     cdef State *s = &(<Self *>self).state
-    cdef int i
     sample.guidance_fault = 0
     sample.mechanism_command = 0
     memset(sample.operator_rate, 0, sizeof(sample.operator_rate))
@@ -50,10 +49,9 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         # the model is put where the contact begins
         s.phase = PHASE_CLOSING
         sample.motion = MOTION_FOLLOW_PROFILE
-        pose.copy(p.X_start, sample.profile_X_TA)
-        for i in range(6):
-            sample.profile_V_TA[i] = p.V_start[i]
-            sample.profile_A_TA[i] = 0.0
+        put_pose(p.X_start, sample.profile_X_TA)
+        put_twist(p.V_start, sample.profile_V_TA)
+        memset(sample.profile_A_TA, 0, sizeof(sample.profile_A_TA))
         sample.phase_time = 0.0
     else:
         if s.phase == PHASE_CLOSING:
@@ -74,13 +72,10 @@ cdef class Recording(StagePart):
 
     def __init__(self, *, period_s, start):
         cdef Params *p = &self.c.params
-        cdef int i
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
-        for i in range(7):
-            p.X_start[i] = start.X_TA[i]
-        for i in range(6):
-            p.V_start[i] = start.V_TA[i]
+        V = start.V_TA
+        p.X_start, p.V_start = pose_from(start.X_TA), twist_of(xyz(V[0], V[1], V[2]), xyz(V[3], V[4], V[5]))
         self.c.state.phase = PHASE_IDLE
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

@@ -22,7 +22,7 @@ The phases of the test itself, and what leads out of it, are the guidance's own.
 
 from libc.stdint cimport int32_t
 
-from rt_kernels.algebra cimport pose, vec3
+from rt_kernels.algebra.values cimport Pose, Twist, norm, pose, put_pose, twist, twist_of, unit_pose, xyz
 from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START,
                                COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
                                GUIDANCE_FAULT_HOLD_TOUCHES, GUIDANCE_FAULT_OPERATOR_STOP,
@@ -44,7 +44,7 @@ cdef enum:
 
 cdef struct StandParams:
     MoveLimits limits           # programme mode
-    double X_start[7]
+    Pose X_start
     double position_tolerance   # achieved against programmed start pose
     double angle_tolerance
     double settle_time          # rest after each programmed move
@@ -58,8 +58,8 @@ cdef struct StandParams:
 
 cdef struct StandState:
     Move move
-    double X_park[7]            # the pose that the run started from
-    double X_retreat[7]         # where the retreat ends
+    Pose X_park                 # the pose that the run started from
+    Pose X_retreat              # where the retreat ends
     int32_t phase
     int32_t end_cause
     int32_t have_park
@@ -85,10 +85,7 @@ cdef inline void fill_stand(StandParams *p, double speed, double turn_deg, doubl
 cdef inline void stand_idle(StandState *s) noexcept nogil:
     """The state before the run."""
     s.phase = PHASE_IDLE
-    pose.identity(s.X_park)
-    pose.identity(s.X_retreat)
-    pose.identity(s.move.X_from)
-    pose.identity(s.move.X_to)
+    s.X_park = s.X_retreat = s.move.X_from = s.move.X_to = unit_pose()
     s.move.duration = 1.0
 
 
@@ -107,24 +104,22 @@ cdef inline void end_because(StandState *s, int cause) noexcept nogil:
 
 cdef inline void begin_position(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     if not s.have_park:
-        pose.copy(o.profile_X_TA, s.X_park)
+        s.X_park = pose(o.profile_X_TA)
         s.have_park = 1
-    plan_move(&p.limits, &s.move, o.profile_X_TA, p.X_start, p.limits.speed)
+    plan_move(&p.limits, &s.move, pose(o.profile_X_TA), p.X_start, p.limits.speed)
     enter(s, o, PHASE_POSITION)
 
 
 cdef inline void begin_finish(const StandParams *p, StandState *s, Sample *o, int cause) noexcept nogil:
     end_because(s, cause)
-    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
+    plan_stop(&p.limits, &s.move, pose(o.X_TA), twist(o.V_TA))
     enter(s, o, PHASE_FINISH)
 
 
 cdef inline void begin_retreat(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
-    cdef double X[7]
-    pose.copy(o.profile_X_TA, X)
-    X[0] -= p.retreat_distance
-    pose.copy(X, s.X_retreat)
-    plan_move(&p.limits, &s.move, o.profile_X_TA, X, 0.5 * p.limits.speed)
+    s.X_retreat = pose(o.profile_X_TA)
+    s.X_retreat.p.x -= p.retreat_distance
+    plan_move(&p.limits, &s.move, pose(o.profile_X_TA), s.X_retreat, 0.5 * p.limits.speed)
     enter(s, o, PHASE_RETREAT)
 
 
@@ -137,8 +132,9 @@ cdef inline double shortest_stop(const StandParams *p, const Sample *o) noexcept
     """Duration of the hardest stop that a hold may make from the present rates."""
     cdef double shortest = 0.02
     cdef double harder = p.hold_acceleration / p.limits.acceleration
-    cdef double least = 1.5 * vec3.norm(o.V_TA) / p.hold_acceleration
-    cdef double turning = 1.5 * vec3.norm(o.V_TA + 3) / (harder * p.limits.turn_acceleration)
+    cdef Twist V = twist(o.V_TA)
+    cdef double least = 1.5 * norm(V.v) / p.hold_acceleration
+    cdef double turning = 1.5 * norm(V.w) / (harder * p.limits.turn_acceleration)
     if turning > least:
         least = turning
     return shortest if least < shortest else least
@@ -164,7 +160,7 @@ cdef inline void brake_before_touch(const StandParams *p, StandState *s, Sample 
 
 cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     """To rest; from a closed loop there is only the way back."""
-    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
+    plan_stop(&p.limits, &s.move, pose(o.X_TA), twist(o.V_TA))
     if p.hold_acceleration > p.limits.acceleration and o.V_TA[0] > 0.0:
         brake_before_touch(p, s, o)
     s.leaves_hold = 0
@@ -174,7 +170,7 @@ cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noex
 
 
 cdef inline void begin_park(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
-    plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)
+    plan_move(&p.limits, &s.move, pose(o.profile_X_TA), s.X_park, p.limits.speed)
     enter(s, o, PHASE_PARK)
 
 
@@ -183,7 +179,7 @@ cdef inline void begin_way_back(const StandParams *p, StandState *s, Sample *o) 
     if s.back == BACK_STRAIGHT:
         begin_park(p, s, o)
     elif s.back == BACK_REST:
-        plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_retreat, 0.5 * p.limits.speed)
+        plan_move(&p.limits, &s.move, pose(o.profile_X_TA), s.X_retreat, 0.5 * p.limits.speed)
         enter(s, o, PHASE_RETREAT)
     else:
         begin_retreat(p, s, o)
@@ -257,7 +253,7 @@ cdef inline void stand_here(Sample *o, StandState *s) noexcept nogil:
     """The programmed motion is the achieved pose, at rest."""
     cdef int i
     if starts_from_here(o, s.recovers):
-        pose.copy(o.X_TA_measured, o.profile_X_TA)
+        put_pose(pose(o.X_TA_measured), o.profile_X_TA)
         s.recovers = 1
     for i in range(6):
         o.profile_V_TA[i] = 0.0
@@ -267,8 +263,6 @@ cdef inline void stand_here(Sample *o, StandState *s) noexcept nogil:
 cdef inline void run_fault(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     """After a trip: frozen, while the safety stage recovers where the stand is, held when it has."""
     cdef int c = o.command_code
-    cdef double still[6]
-    cdef int i
     if c == COMMAND_ABORT:
         o.guidance_fault |= GUIDANCE_FAULT_OPERATOR_STOP
     elif c == COMMAND_STOP or c == COMMAND_PARK or c == COMMAND_RECORD_LOST:
@@ -280,9 +274,7 @@ cdef inline void run_fault(const StandParams *p, StandState *s, Sample *o) noexc
         o.phase_time = 0.0
     elif s.recovers and o.safety_state == SAFETY_STATE_FOLLOWING:
         o.motion = MOTION_FOLLOW_PROFILE
-        for i in range(6):
-            still[i] = 0.0
-        plan_stop(&p.limits, &s.move, o.profile_X_TA, still)
+        plan_stop(&p.limits, &s.move, pose(o.profile_X_TA), twist_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0)))
         s.leaves_hold = s.gives_up
         enter(s, o, PHASE_HOLD)
     else:
@@ -306,8 +298,8 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
         # stands where it is: the profile is the achieved pose, so that the first move starts without a step
         o.motion = MOTION_FOLLOW_PROFILE
         if not s.have_park and o.forward_kinematics_status == 0:
-            pose.copy(o.X_TA_measured, o.profile_X_TA)
-            pose.copy(o.X_TA_measured, s.X_park)
+            s.X_park = pose(o.X_TA_measured)
+            put_pose(s.X_park, o.profile_X_TA)
             s.have_park = o.safety_state != SAFETY_STATE_NOT_ARMED
         if s.have_park and p.auto_start:
             begin_position(p, s, o)

@@ -91,7 +91,8 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, cross, div, dot, mul, norm, pose, quat, quat_multiply, rotate, sub,
+                                        twist, twist_scaled, twist_sum, vec, wrench, xyz)
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.recovery cimport NOT_FRESH, starts_from_here
@@ -208,8 +209,8 @@ cdef struct Params:
     double stiction             # N, of one that rests
     double viscous              # N.s/m
     PlatformParams platform
-    double X_PM[7]              # port on the platform
-    double X_WF[7]              # fixed port
+    Pose X_PM                   # port on the platform
+    Pose X_WF                   # fixed port
     int target_fixed
     int course_points
     int power                   # POWER_...
@@ -230,15 +231,15 @@ cdef struct State:
     double demand[6]            # demand of the tick before
     double excess_time[6]
     double following_time[6]
-    double V_previous[6]
-    double drift[3]
+    Twist V_previous
+    Vec3 drift
     double arming_time          # spent before the start
     double work                 # of the corrected wrench on the model
     double quiet_work[LEVELS]   # the same at the last tick with a force of at most level i
     double quiet_age[LEVELS]    # s since that tick
-    double quiet_mean[LEVELS][3]    # mean force of the free motion at that tick
+    Vec3 quiet_mean[LEVELS]     # mean force of the free motion at that tick
     double free_force           # the present contact is over when its force is not above this,
-    double free_mean[3]         # beside this mean
+    Vec3 free_mean              # beside this mean
     double noticed_time         # s for which the threshold has noticed it
     double lost_time            # s since the threshold lost it
     double energy_at_start
@@ -259,10 +260,10 @@ cdef struct State:
     double axial[2]             # largest axial force of the present and of the past COURSE_MEMORY
     double axial_time           # s of the present one
     double lacking_time         # s for which the force has been too small
-    double balance[3]           # N, low-passed: force of the legs and of the contact on the platform, W axes
-    double balance_rate[3]      # m/s, low-passed: velocity of the platform
-    double balance_slack[3]     # N, low-passed: what friction may hide
-    double weight[3]            # N: the balance before the loop was closed
+    Vec3 balance                # N, low-passed: force of the legs and of the contact on the platform, W axes
+    Vec3 balance_rate           # m/s, low-passed: velocity of the platform
+    Vec3 balance_slack          # N, low-passed: what friction may hide
+    Vec3 weight                 # N: the balance before the loop was closed
     double differs_time[2]      # s for which the channels of the emergency stop and of the guard have differed
     double recover_time         # s since the command
     double fresh_time           # s since the last stop fault
@@ -314,6 +315,11 @@ cdef int64_t start_legs(const Params *p, State *s, const Sample *o, double dt) n
 
 cdef inline double clip(double x, double low, double high) noexcept nogil:
     return low if x < low else (high if x > high else x)
+
+
+cdef inline Vec3 nearer(Vec3 mean, Vec3 now, double share) noexcept nogil:
+    """One tick of a low-pass."""
+    return add(mean, mul(share, sub(now, mean)))
 
 
 cdef inline double braking_rate(double distance, double deceleration, double step) noexcept nogil:
@@ -589,17 +595,16 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
     # latches hold, small forces are theirs; before the loop is closed, what the threshold takes for a contact belongs to it, too
     if PHASE_POSITION <= o.phase <= PHASE_CONTACT and (not o.contact or o.phase < PHASE_CLOSING) \
             and not o.mechanism_state & MECHANISM_SIGNAL_DSG:
-        for i in range(3):
-            s.drift[i] += clip(p.period * o.periods / p.drift_time, 0.0, 1.0) * (o.F_T[i] - s.drift[i])
-        if sqrt(s.drift[0] * s.drift[0] + s.drift[1] * s.drift[1] + s.drift[2] * s.drift[2]) > p.drift_max:
+        s.drift = nearer(s.drift, vec(o.F_T), clip(p.period * o.periods / p.drift_time, 0.0, 1.0))
+        if norm(s.drift) > p.drift_max:
             f |= FAULT_TARE_DRIFT
-            if p.tare_max > 0.0 and o.phase <= PHASE_CLOSING and vec3.norm(s.drift) > p.tare_max:
+            if p.tare_max > 0.0 and o.phase <= PHASE_CLOSING and norm(s.drift) > p.tare_max:
                 f |= FAULT_TARE_WRONG
     # units that have been nearer may touch at any distance: jammed latches drag, a thrown ring follows the target
     if p.apart > 0.0 and o.contact and o.motion == MOTION_FREE and not o.mechanism_state & MECHANISM_SIGNAL_DSG \
             and s.deepest <= -p.apart and o.X_TA_measured[0] < p.contact_x - p.apart:
         f |= FAULT_FORCE_WITHOUT_CONTACT
-    if p.force_predicted > 0.0 and o.motion == MOTION_FREE and vec3.norm(o.F_T) > p.force_predicted:
+    if p.force_predicted > 0.0 and o.motion == MOTION_FREE and norm(vec(o.F_T)) > p.force_predicted:
         f |= FAULT_FORCE_BEYOND_PREDICTION
     return f
 
@@ -647,66 +652,58 @@ cdef inline bint legs_say_force(const Sample *o) noexcept nogil:
     return most > 0.0
 
 
-cdef inline void push_of_legs(const Params *p, const Sample *o, double *push, double *slack) noexcept nogil:
+cdef inline void push_of_legs(const Params *p, const Sample *o, Vec3 *push, Vec3 *slack) noexcept nogil:
     """Force of the six legs on the platform without their friction, W axes; what friction may hide of it, each axis."""
     cdef Legs legs
+    cdef Vec3 u
     cdef double rate, force, hidden
     cdef int i
     all_legs(&p.platform, o.X_WP_measured, &legs)
-    vec3.fill(0.0, 0.0, 0.0, push)
-    vec3.fill(0.0, 0.0, 0.0, slack)
+    push[0] = slack[0] = xyz(0.0, 0.0, 0.0)
     for i in range(6):
         rate = o.measured_leg_rate[i]
         force = o.leg_force[i] - p.friction * clip(rate / STICK_RATE, -1.0, 1.0) - p.viscous * rate
         hidden = p.stiction if fabs(rate) < STICK_RATE else p.stiction - p.friction
-        push[0] += force * legs.ux[i]
-        push[1] += force * legs.uy[i]
-        push[2] += force * legs.uz[i]
-        slack[0] += hidden * fabs(legs.ux[i])
-        slack[1] += hidden * fabs(legs.uy[i])
-        slack[2] += hidden * fabs(legs.uz[i])
+        u = xyz(legs.ux[i], legs.uy[i], legs.uz[i])
+        push[0] = add(push[0], mul(force, u))
+        slack[0] = add(slack[0], mul(hidden, xyz(fabs(u.x), fabs(u.y), fabs(u.z))))
 
 
-cdef inline void contact_on_platform(const Params *p, const Sample *o, double *force) noexcept nogil:
+cdef inline Vec3 contact_on_platform(const Params *p, const Sample *o) noexcept nogil:
     """Contact force on what the platform carries, by the load cell, W axes."""
-    cdef double q[4]
     if p.target_fixed:
-        quat.rotate(p.X_WF + 3, o.F_T, force)
-        vec3.scale(-1.0, force, force)
-    else:
-        quat.multiply(o.X_WP_measured + 3, p.X_PM + 3, q)
-        quat.rotate(q, o.F_T, force)
+        return mul(-1.0, rotate(p.X_WF.q, vec(o.F_T)))
+    return rotate(quat_multiply(quat(o.X_WP_measured + 3), p.X_PM.q), vec(o.F_T))
+
+
+cdef inline double beyond(double difference, double slack) noexcept nogil:
+    return fabs(difference) - slack if fabs(difference) - slack > 0.0 else 0.0
 
 
 cdef int64_t balance_faults(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
     """Forces of the legs against the load cell: see the docstring."""
-    cdef double push[3]
-    cdef double slack[3]
-    cdef double force[3]
-    cdef double now, beyond, sum = 0.0
+    cdef Vec3 push, slack, load, v, now, left
     cdef double near = clip(dt / p.balance_time, 0.0, 1.0), slow = clip(dt / WEIGHT_TIME, 0.0, 1.0)
-    cdef int i
     if p.balance_max <= 0.0 or o.forward_kinematics_status != 0 or not legs_say_force(o):
         return 0
-    push_of_legs(p, o, push, slack)
-    contact_on_platform(p, o, force)
-    for i in range(3):
-        if not s.weighed:
-            s.balance[i] = s.weight[i] = push[i] + force[i]
-            s.balance_rate[i] = o.V_WP_measured[i]
-            s.balance_slack[i] = slack[i]
-        s.balance[i] += near * (push[i] + force[i] - s.balance[i])
-        s.balance_rate[i] += near * (o.V_WP_measured[i] - s.balance_rate[i])
-        s.balance_slack[i] += near * (slack[i] - s.balance_slack[i])
-        now = s.balance[i] - p.moved_mass * (o.V_WP_measured[i] - s.balance_rate[i]) / p.balance_time
-        if o.motion != MOTION_FREE:
-            s.weight[i] += slow * (now - s.weight[i])
-            continue
-        beyond = fabs(now - s.weight[i]) - s.balance_slack[i]
-        if beyond > 0.0:
-            sum += beyond * beyond
+    push_of_legs(p, o, &push, &slack)
+    load = add(push, contact_on_platform(p, o))
+    v = vec(o.V_WP_measured)
+    if not s.weighed:
+        s.balance = s.weight = load
+        s.balance_rate = v
+        s.balance_slack = slack
     s.weighed = 1
-    return FAULT_LEG_FORCES_DIFFER if sum > p.balance_max * p.balance_max else 0
+    s.balance = nearer(s.balance, load, near)
+    s.balance_rate = nearer(s.balance_rate, v, near)
+    s.balance_slack = nearer(s.balance_slack, slack, near)
+    now = sub(s.balance, div(mul(p.moved_mass, sub(v, s.balance_rate)), p.balance_time))
+    if o.motion != MOTION_FREE:
+        s.weight = nearer(s.weight, now, slow)
+        return 0
+    left = sub(now, s.weight)
+    left = xyz(beyond(left.x, s.balance_slack.x), beyond(left.y, s.balance_slack.y), beyond(left.z, s.balance_slack.z))
+    return FAULT_LEG_FORCES_DIFFER if dot(left, left) > p.balance_max * p.balance_max else 0
 
 
 cdef int64_t leg_jumps(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
@@ -792,12 +789,10 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
     return f
 
 
-cdef inline double contact_power(const double *F_T, const double *X_TA, const double *V_TA) noexcept nogil:
+cdef inline double contact_power(const Sample *o, Twist V_TA) noexcept nogil:
     """Power that the active unit puts into the contact: wrench at T times the relative twist of the point of A at T's origin."""
-    cdef double v[3]
-    vec3.cross(V_TA + 3, X_TA, v)
-    vec3.sub(V_TA, v, v)
-    return vec3.dot(F_T, v) + vec3.dot(F_T + 3, V_TA + 3)
+    cdef Wrench F = wrench(o.F_T_corrected)
+    return dot(F.f, sub(V_TA.v, cross(V_TA.w, vec(o.X_TA)))) + dot(F.m, V_TA.w)
 
 
 cdef inline void forget_work(State *s) noexcept nogil:
@@ -808,7 +803,7 @@ cdef inline void forget_work(State *s) noexcept nogil:
     for i in range(LEVELS):
         s.quiet_work[i] = 0.0
         s.quiet_age[i] = 0.0
-        vec3.copy(s.drift, s.quiet_mean[i])
+        s.quiet_mean[i] = s.drift
 
 
 cdef inline void keep_quiet_work(State *s, double force, double dt) noexcept nogil:
@@ -819,7 +814,7 @@ cdef inline void keep_quiet_work(State *s, double force, double dt) noexcept nog
         if force <= level:
             s.quiet_work[i] = s.work
             s.quiet_age[i] = 0.0
-            vec3.copy(s.drift, s.quiet_mean[i])
+            s.quiet_mean[i] = s.drift
         else:
             s.quiet_age[i] += dt
         level *= 2.0
@@ -840,7 +835,7 @@ cdef inline double begin_contact(State *s, double force) noexcept nogil:
     s.in_contact = 1
     s.noticed_time = 0.0
     s.free_force = level
-    vec3.copy(s.quiet_mean[i], s.free_mean)
+    s.free_mean = s.quiet_mean[i]
     if s.quiet_age[i] <= APPROACH_TIME:
         return s.work - s.quiet_work[i]
     s.free_force = 1e300
@@ -849,15 +844,13 @@ cdef inline double begin_contact(State *s, double force) noexcept nogil:
 
 cdef inline bint contact_is_over(State *s, const Sample *o, double dt) noexcept nogil:
     """The threshold has lost it, and its force has died away; which takes no longer than the contact has lasted, nor than APPROACH_TIME."""
-    cdef double F[3]
     # latched units stay in contact however small the force: their springs give back what this contact has put in
     if o.contact or o.mechanism_state & MECHANISM_SIGNAL_DSG:
         s.noticed_time += dt
         s.lost_time = 0.0
         return False
     s.lost_time += dt
-    vec3.sub(o.F_T_corrected, s.free_mean, F)
-    return vec3.norm(F) <= s.free_force or s.lost_time > s.noticed_time or s.lost_time > APPROACH_TIME
+    return norm(sub(vec(o.F_T_corrected), s.free_mean)) <= s.free_force or s.lost_time > s.noticed_time or s.lost_time > APPROACH_TIME
 
 
 cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
@@ -877,21 +870,17 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
     the whole.
     """
     cdef int64_t f = 0
-    cdef int i
-    cdef double F[3]
-    cdef double V[6]
+    cdef Twist V_TA = twist(o.V_TA)
+    cdef Twist V_mean = twist_scaled(0.5, twist_sum(s.V_previous, V_TA))
     cdef double work, force, ahead, given
-    for i in range(6):
-        V[i] = 0.5 * (s.V_previous[i] + o.V_TA[i])
-        s.V_previous[i] = o.V_TA[i]
+    s.V_previous = V_TA
     if o.motion != MOTION_FREE:
         forget_work(s)
         unit_begin(&p.unit, &s.unit, o)
         return 0
-    work = -contact_power(o.F_T_corrected, o.X_TA, V) * dt
+    work = -contact_power(o, V_mean) * dt
     s.work += work
-    vec3.sub(o.F_T_corrected, s.drift, F)
-    force = vec3.norm(F)
+    force = norm(sub(vec(o.F_T_corrected), s.drift))
     if s.in_contact:
         o.contact_work += work
     elif o.contact:
@@ -905,7 +894,7 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
         o.contact_energy_ratio = 1.0 + o.contact_work / s.energy_at_start
         given /= s.energy_at_start
         # where the next tick would lead at this power: the trip comes before the limit is passed
-        ahead = o.contact_energy_ratio - contact_power(o.F_T_corrected, o.X_TA, o.V_TA) * dt / s.energy_at_start
+        ahead = o.contact_energy_ratio - contact_power(o, V_TA) * dt / s.energy_at_start
         if ahead > 1.0 + p.energy_trip + given:
             f |= FAULT_ENERGY_GAIN
         elif o.contact_energy_ratio > 1.0 + p.energy_warn + given:
@@ -1249,8 +1238,7 @@ cdef class SafetyLimits(StagePart):
         if mounting is not None:
             fill_mounting(&hung, mounting)
             p.balance_max, p.target_fixed = keys["leg_balance_n"], hung.target_fixed
-            for i in range(7):
-                p.X_PM[i], p.X_WF[i] = hung.X_PM[i], hung.X_WF[i]
+            p.X_PM, p.X_WF = pose(hung.X_PM), pose(hung.X_WF)
         p.platform = legs.params
         p.balance_time, p.moved_mass = keys["leg_balance_s"], keys["moved_mass_kg"]
         p.friction, p.stiction, p.viscous = keys["leg_friction_n"], keys["leg_stiction_n"], keys["leg_viscous_n_s_per_m"]

@@ -5,7 +5,7 @@ Leg by leg in memory, so that plain SSE2 takes two legs at a time.
 
 from libc.math cimport sqrt
 
-from rt_kernels.algebra cimport quat
+from rt_kernels.algebra.values cimport Mat3, Pose, pose, to_matrix
 from rt_kernels.stewart.platform cimport PlatformParams
 
 
@@ -25,17 +25,16 @@ cdef struct Legs:
 
 cdef inline void leg_vectors(const PlatformParams *params, const double *X_WP, Legs *legs) noexcept nogil:
     # r_i and d_i of (1); d_i lies in u
-    cdef double R[9]
-    cdef double x = X_WP[0], y = X_WP[1], z = X_WP[2]
+    cdef Pose X = pose(X_WP)
+    cdef Mat3 R = to_matrix(X.q)
     cdef int i
-    quat.to_matrix(X_WP + 3, R)
     for i in range(6):
-        legs.rx[i] = R[0] * params.joint_x[i] + R[1] * params.joint_y[i] + R[2] * params.joint_z[i]
-        legs.ry[i] = R[3] * params.joint_x[i] + R[4] * params.joint_y[i] + R[5] * params.joint_z[i]
-        legs.rz[i] = R[6] * params.joint_x[i] + R[7] * params.joint_y[i] + R[8] * params.joint_z[i]
-        legs.ux[i] = x + (legs.rx[i] - params.base_x[i])
-        legs.uy[i] = y + (legs.ry[i] - params.base_y[i])
-        legs.uz[i] = z + (legs.rz[i] - params.base_z[i])
+        legs.rx[i] = R.xx * params.joint_x[i] + R.xy * params.joint_y[i] + R.xz * params.joint_z[i]
+        legs.ry[i] = R.yx * params.joint_x[i] + R.yy * params.joint_y[i] + R.yz * params.joint_z[i]
+        legs.rz[i] = R.zx * params.joint_x[i] + R.zy * params.joint_y[i] + R.zz * params.joint_z[i]
+        legs.ux[i] = X.p.x + (legs.rx[i] - params.base_x[i])
+        legs.uy[i] = X.p.y + (legs.ry[i] - params.base_y[i])
+        legs.uz[i] = X.p.z + (legs.rz[i] - params.base_z[i])
 
 
 cdef inline void unit_vectors(Legs *legs) noexcept nogil:

@@ -35,8 +35,9 @@ import numpy as np
 from libc.math cimport INFINITY, sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
+from rt_kernels.algebra.values cimport (Mat3, Pose, Twist, Vec3, add, dot, exponential, mat, mat_transposed_vec, mat_vec, pose, pose_of,
+                                        put_pose, put_twist, quat_multiply, renormalized, sub, twist, twist_of, twist_sum, vec, xyz)
 from rt_kernels.stewart.legs cimport (Legs, all_legs, apply_jacobian, bias_accelerations, leg_vectors, sum_of_products)
 from rt_kernels.parameters import Parameter, checked
 
@@ -75,10 +76,9 @@ cdef inline double invert_symmetric(const double *M, double *out) noexcept nogil
     return determinant
 
 
-cdef inline void apply_symmetric(const double *M, double x, double y, double z, double *out) noexcept nogil:
-    out[0] = M[0] * x + M[1] * y + M[2] * z
-    out[1] = M[1] * x + M[3] * y + M[4] * z
-    out[2] = M[2] * x + M[4] * y + M[5] * z
+cdef inline Vec3 symmetric_vec(const double *M, Vec3 v) noexcept nogil:
+    # M v
+    return xyz(M[0] * v.x + M[1] * v.y + M[2] * v.z, M[1] * v.x + M[3] * v.y + M[4] * v.z, M[2] * v.x + M[4] * v.y + M[5] * v.z)
 
 
 cdef inline void factor(const Legs *legs, double radius, Normal *N) noexcept nogil:
@@ -86,7 +86,7 @@ cdef inline void factor(const Legs *legs, double radius, Normal *N) noexcept nog
     cdef double G[6]
     cdef double H[9]
     cdef double S[6]
-    cdef double a[3]
+    cdef Vec3 y
     cdef double trace_K, trace_Y = 0.0
     cdef double r2 = radius * radius
     cdef int i
@@ -129,24 +129,20 @@ cdef inline void factor(const Legs *legs, double radius, Normal *N) noexcept nog
     invert_symmetric(S, N.S_inverse)
     # squared Frobenius norms of J_s and of its inverse
     for i in range(3):
-        apply_symmetric(N.S_inverse, N.Y[3 * i], N.Y[3 * i + 1], N.Y[3 * i + 2], a)
-        trace_Y += N.Y[3 * i] * a[0] + N.Y[3 * i + 1] * a[1] + N.Y[3 * i + 2] * a[2]
+        y = vec(N.Y + 3 * i)
+        trace_Y += dot(y, symmetric_vec(N.S_inverse, y))
     N.inverse_norm2 = (N.G_inverse[0] + N.G_inverse[3] + N.G_inverse[5]) + trace_Y + r2 * (N.S_inverse[0] + N.S_inverse[3] + N.S_inverse[5])
     N.condition2 = (6.0 + trace_K / r2) * N.inverse_norm2
 
 
-cdef inline void solve(const Legs *legs, const Normal *N, const double *e, double *x) noexcept nogil:
+cdef inline Twist solve(const Legs *legs, const Normal *N, const double *e) noexcept nogil:
     # x of J x = e by (4)
-    cdef double gx = sum_of_products(legs.ux, e), gy = sum_of_products(legs.uy, e), gz = sum_of_products(legs.uz, e)
-    cdef double kx = sum_of_products(legs.tx, e), ky = sum_of_products(legs.ty, e), kz = sum_of_products(legs.tz, e)
-    kx -= N.Y[0] * gx + N.Y[3] * gy + N.Y[6] * gz
-    ky -= N.Y[1] * gx + N.Y[4] * gy + N.Y[7] * gz
-    kz -= N.Y[2] * gx + N.Y[5] * gy + N.Y[8] * gz
-    apply_symmetric(N.S_inverse, kx, ky, kz, x + 3)
-    apply_symmetric(N.G_inverse, gx, gy, gz, x)
-    x[0] -= N.Y[0] * x[3] + N.Y[1] * x[4] + N.Y[2] * x[5]
-    x[1] -= N.Y[3] * x[3] + N.Y[4] * x[4] + N.Y[5] * x[5]
-    x[2] -= N.Y[6] * x[3] + N.Y[7] * x[4] + N.Y[8] * x[5]
+    cdef Mat3 Y = mat(N.Y)
+    cdef Vec3 g = xyz(sum_of_products(legs.ux, e), sum_of_products(legs.uy, e), sum_of_products(legs.uz, e))
+    cdef Vec3 k = xyz(sum_of_products(legs.tx, e), sum_of_products(legs.ty, e), sum_of_products(legs.tz, e))
+    cdef Vec3 x_w = symmetric_vec(N.S_inverse, sub(k, mat_transposed_vec(Y, g)))
+    cdef Vec3 x_v = sub(symmetric_vec(N.G_inverse, g), mat_vec(Y, x_w))
+    return twist_of(x_v, x_w)
 
 
 cdef inline bint regular(const Normal *N, double condition_max) noexcept nogil:
@@ -169,15 +165,9 @@ cdef inline bint finite(const double *a, int n) noexcept nogil:
     return total == 0.0
 
 
-cdef inline void correct_pose(const double *x, double *X_WP) noexcept nogil:
+cdef inline Pose corrected(Pose X_WP, Twist x) noexcept nogil:
     # p + x_v, exp(x_w) q
-    cdef double q[4]
-    X_WP[0] += x[0]
-    X_WP[1] += x[1]
-    X_WP[2] += x[2]
-    quat.exponential(x + 3, q)
-    quat.multiply(q, X_WP + 3, X_WP + 3)
-    quat.renormalize(X_WP + 3)
+    return pose_of(add(X_WP.p, x.v), renormalized(quat_multiply(exponential(x.w), X_WP.q)))
 
 
 # -- inverse ----------------------------------------------------------------------------------------------------------------
@@ -252,10 +242,9 @@ cdef int forward(const PlatformParams *params, const double *lengths, double *X_
     cdef Normal N
     cdef double X[7]
     cdef double e[6]
-    cdef double x[6]
     cdef double worst = 0.0
     cdef int i
-    pose.copy(X_WP, X)
+    put_pose(pose(X_WP), X)
     N.condition2 = 1.0
     # Newton steps, always the same number
     for _ in range(steps):
@@ -265,8 +254,7 @@ cdef int forward(const PlatformParams *params, const double *lengths, double *X_
         factor(&legs, params.radius, &N)
         if not regular(&N, CONDITION_NUMERIC):
             break
-        solve(&legs, &N, e, x)
-        correct_pose(x, X)
+        put_pose(corrected(pose(X), solve(&legs, &N, e)), X)
     if not (finite(lengths, 6) and finite(X_WP, 7)):
         return PLATFORM_NOT_FINITE
     # the last step was small, so its condition is that of the result
@@ -278,7 +266,7 @@ cdef int forward(const PlatformParams *params, const double *lengths, double *X_
         worst += (lengths[i] - e[i]) * (lengths[i] - e[i])
     if not worst <= RESIDUAL_MAX * RESIDUAL_MAX:
         return PLATFORM_NOT_CONVERGED
-    pose.copy(X, X_WP)
+    put_pose(pose(X), X_WP)
     return 0
 
 
@@ -291,22 +279,21 @@ cdef double forward_chord(const PlatformParams *params, const double *lengths, c
         e[i] = lengths[i] - e[i]
     for i in range(6):
         x[i] = sum_of_products(J_inverse + 6 * i, e)
-    correct_pose(x, X_WP)
+    put_pose(corrected(pose(X_WP), twist(x)), X_WP)
     return sqrt(sum_of_products(e, e))
 
 
 cdef inline void solve_refined(const Legs *legs, const Normal *N, const double *rates, double *x) noexcept nogil:
     # (4), then once more for what is left: as accurate as elimination with pivots
+    cdef Twist x_0 = solve(legs, N, rates), dx
     cdef double e[6]
-    cdef double dx[6]
     cdef int i
-    solve(legs, N, rates, x)
+    put_twist(x_0, x)
     apply_jacobian(legs, x, e)
     for i in range(6):
         e[i] = rates[i] - e[i]
-    solve(legs, N, e, dx)
-    for i in range(6):
-        x[i] += dx[i]
+    dx = solve(legs, N, e)
+    put_twist(twist_sum(x_0, dx), x)
 
 
 cdef int platform_twist(const PlatformParams *params, const double *X_WP, const double *rates, double *V_WP) noexcept nogil:

@@ -38,7 +38,9 @@ import math
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, quat, rot3, vec3
+from rt_kernels.algebra.values cimport (Mat3, Pose, Twist, Vec3, Wrench, add, compose, cross, div, mat, mat_vec, mul, neg, norm, pose,
+                                        pose_from, put, put_wrench, rotate, rotate_back, sub, twist, vec, wrench, wrench_of,
+                                        wrench_to_child, wrench_to_parent, xyz)
 from rt_kernels.codes cimport (PHASE_POSITION, SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_FROZEN, SENSOR_STATUS_NO_DATA,
                                SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_SATURATED, WRENCH_CHANNEL_FAULT_BROKEN_WIRE1,
                                WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1, WRENCH_CHANNEL_FAULT_SATURATED1)
@@ -63,11 +65,11 @@ cdef struct Params:
     double broken_low           # counts between these two are a broken wire; equal: no such check
     double broken_high
     double mass                 # carried by the load cell
-    double com_S[3]
-    double J[9]                 # about the centre of mass, S axes
-    double gravity_W[3]
-    double X_S[7]               # load cell in W, or on the platform
-    double X_ST[7]              # port of the unit on the load cell, in S
+    Vec3 com_S
+    Mat3 J                      # about the centre of mass, S axes
+    Vec3 gravity_W
+    Pose X_S                    # load cell in W, or on the platform
+    Pose X_ST                   # port of the unit on the load cell, in S
     double a[3]                 # low-pass, difference equation y = b0 x + b1 x1 + b2 x2 - a1 y1 - a2 y2 (a[0] unused)
     double b[3]
     double period
@@ -84,7 +86,7 @@ cdef struct Params:
 cdef struct State:
     double raw[6]               # newest values
     double since                # s for which they have been equal
-    double place[3]             # of the active port in T when they began
+    Vec3 place                  # of the active port in T when they began
     int64_t sequence            # of the newest record
     int64_t equal               # new records since with the same values
     double tare_sum[6]          # N, N.m, over `taring` ticks
@@ -94,7 +96,7 @@ cdef struct State:
     double x2[6]
     double y1[6]
     double y2[6]
-    double V_previous[6]
+    Twist V_previous
     int primed
     int unused
 
@@ -123,7 +125,6 @@ cdef uint32_t check_channels(const Params *p, const Sample *s, const double *F, 
 
 cdef bint frozen(const Params *p, State *st, const Sample *s, const double *F, double dt) noexcept nogil:
     """Whether new records have brought the same six values for too long. F: calibrated."""
-    cdef double way[3]
     cdef bint same = True
     cdef int i
     if p.frozen_time <= 0.0:
@@ -133,7 +134,7 @@ cdef bint frozen(const Params *p, State *st, const Sample *s, const double *F, d
             same = False
     if not same or s.wrench_sequence < st.sequence:
         memcpy(st.raw, s.wrench_raw, sizeof(st.raw))
-        vec3.copy(s.X_TA_measured, st.place)
+        st.place = vec(s.X_TA_measured)
         st.sequence = s.wrench_sequence
         st.equal = 0
         st.since = 0.0
@@ -146,8 +147,7 @@ cdef bint frozen(const Params *p, State *st, const Sample *s, const double *F, d
         return False
     if not p.noiseless:
         return True
-    vec3.sub(s.X_TA_measured, st.place, way)
-    return vec3.norm(way) > FROZEN_WAY and vec3.norm(F) > FROZEN_FORCE
+    return norm(sub(vec(s.X_TA_measured), st.place)) > FROZEN_WAY and norm(vec(F)) > FROZEN_FORCE
 
 
 cdef void calibrate(const Params *p, const double *counts, double *F) noexcept nogil:
@@ -160,43 +160,36 @@ cdef void calibrate(const Params *p, const double *counts, double *F) noexcept n
         F[i] = sum
 
 
+cdef inline void take_off(Vec3 f, Vec3 m, double *F) noexcept nogil:
+    """Takes the load f, m of what the cell carries off F, in S."""
+    put(sub(vec(F), f), F)
+    put(sub(vec(F + 3), m), F + 3)
+
+
 cdef void carried_load(const Params *p, State *st, const Sample *s, double *F) noexcept nogil:
     """Takes the weight (and on a moving platform the inertia) of the carried unit off F, in S."""
-    cdef double X_WS[7]
-    cdef double f[3]
-    cdef double m[3]
-    cdef double a[3]
-    cdef double r[3]
-    cdef int i
+    cdef Pose X_WP, X_WS = p.X_S
+    cdef Twist V = twist(s.V_WP_measured)
+    cdef Vec3 f = mul(p.mass, p.gravity_W), r, w_dot, a_c
     if p.mass <= 0.0:
         return
-    vec3.scale(p.mass, p.gravity_W, f)
     if p.on_platform:
-        pose.multiply(s.X_WP_measured, p.X_S, X_WS)
+        X_WP = pose(s.X_WP_measured)
+        X_WS = compose(X_WP, p.X_S)
         # acceleration of the carried centre of mass: dv/dt + dw/dt x r (the centripetal part is second order at stand rates)
-        quat.rotate(X_WS + 3, p.com_S, r)
-        vec3.add(r, X_WS, r)
-        vec3.sub(r, s.X_WP_measured, r)
-        for i in range(3):
-            a[i] = (s.V_WP_measured[3 + i] - st.V_previous[3 + i]) / p.period
-        vec3.cross(a, r, m)
-        for i in range(3):
-            a[i] = (s.V_WP_measured[i] - st.V_previous[i]) / p.period + m[i]
-        vec3.add_scaled(f, -p.mass, a, f)
-    else:
-        pose.copy(p.X_S, X_WS)
-    quat.rotate_back(X_WS + 3, f, f)
-    vec3.cross(p.com_S, f, m)
-    vec3.sub(F, f, F)
-    vec3.sub(F + 3, m, F + 3)
+        r = sub(add(rotate(X_WS.q, p.com_S), X_WS.p), X_WP.p)
+        w_dot = div(sub(V.w, st.V_previous.w), p.period)
+        a_c = add(div(sub(V.v, st.V_previous.v), p.period), cross(w_dot, r))
+        f = add(f, mul(-p.mass, a_c))
+    f = rotate_back(X_WS.q, f)
+    take_off(f, cross(p.com_S, f), F)
 
 
 cdef uint32_t felt_load(const Params *p, const Sample *s, double *F) noexcept nogil:
-    """Takes off F what accelerometers say of weight and inertia of the carried unit, in S. A record of six zeros is none: something always
-    reads the weight. Returns the bits of sensor_status."""
-    cdef double f[3]
-    cdef double m[3]
-    cdef double x[3]
+    """Takes off F, in S, the weight and inertia of the carried unit as the accelerometers measure them. A record of six zeros is none:
+    something always reads the weight. Returns the bits of sensor_status."""
+    cdef Vec3 A = vec(s.cell_acceleration), E = vec(s.cell_acceleration + 3)
+    cdef Vec3 f = mul(-p.mass, add(cross(E, p.com_S), A))
     cdef double size = 0.0
     cdef int i
     for i in range(6):
@@ -205,14 +198,7 @@ cdef uint32_t felt_load(const Params *p, const Sample *s, double *F) noexcept no
         return SENSOR_STATUS_NO_DATA
     if not (size < 1e12):
         return SENSOR_STATUS_OUT_OF_RANGE
-    vec3.cross(s.cell_acceleration + 3, p.com_S, f)
-    vec3.add(f, s.cell_acceleration, f)
-    vec3.scale(-p.mass, f, f)
-    vec3.cross(p.com_S, f, m)
-    rot3.apply(p.J, s.cell_acceleration + 3, x)
-    vec3.sub(m, x, m)
-    vec3.sub(F, f, F)
-    vec3.sub(F + 3, m, F + 3)
+    take_off(f, sub(cross(p.com_S, f), mat_vec(p.J, E)), F)
     return 0
 
 
@@ -227,7 +213,7 @@ cdef void take_tare(const Params *p, State *st, const Sample *s, double *F) noex
             for i in range(6):
                 st.tare_sum[i] += F[i]
             if st.taring >= p.tare_ticks:
-                if vec3.norm(st.tare_sum) <= p.tare_max * st.taring:
+                if norm(vec(st.tare_sum)) <= p.tare_max * st.taring:
                     for i in range(6):
                         st.tare[i] = st.tare_sum[i] / st.taring
                 st.taring = -1
@@ -259,16 +245,13 @@ cdef void low_pass(const Params *p, State *st, const double *F, double *out) noe
 
 cdef void to_target_port(const Params *p, const Sample *s, double *F_T) noexcept nogil:
     """F_S at the load cell -> wrench of the active unit on the target unit, at and in T."""
-    cdef double F_A[6]
-    cdef int i
+    cdef Wrench F_C = wrench_to_child(p.X_ST, wrench(s.F_S)), F
     if p.target_on_cell:
-        pose.wrench_to_child(p.X_ST, s.F_S, F_T)
+        put_wrench(F_C, F_T)
     else:
         # the cell carries the active unit: its port is A, and the reaction is what acts on the target
-        pose.wrench_to_child(p.X_ST, s.F_S, F_A)
-        pose.wrench_to_parent(s.X_TA_measured, F_A, F_T)
-        for i in range(6):
-            F_T[i] = -F_T[i]
+        F = wrench_to_parent(pose(s.X_TA_measured), F_C)
+        put_wrench(wrench_of(neg(F.f), neg(F.m)), F_T)
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -293,8 +276,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         carried_load(p, st, sample, F)
     if frozen(p, st, sample, F, p.period * sample.periods):
         sample.wrench_fault |= SENSOR_STATUS_FROZEN
-    for i in range(6):
-        st.V_previous[i] = sample.V_WP_measured[i]
+    st.V_previous = twist(sample.V_WP_measured)
     # a value that is not finite never enters the filter: the last good one stays, the status says why
     for i in range(6):
         if not (fabs(F[i]) < 1e12):
@@ -371,16 +353,12 @@ cdef class SixAxis(StagePart):
         self.c.params.saturation = keys["saturation_counts"]
         if keys["broken_wire_counts"] is not None:
             self.c.params.broken_low, self.c.params.broken_high = keys["broken_wire_counts"]
-        for i in range(3):
-            self.c.params.com_S[i] = mounting.carried_com_m[i]
-            self.c.params.gravity_W[i] = mounting.gravity_m_s2[i]
-        for i in range(9):
-            self.c.params.J[i] = np.asarray(mounting.carried_inertia_kg_m2, float).flat[i]
+        c, g = mounting.carried_com_m, mounting.gravity_m_s2
+        cdef double[::1] J = np.array(mounting.carried_inertia_kg_m2, float).reshape(9)
+        self.c.params.com_S, self.c.params.gravity_W, self.c.params.J = xyz(c[0], c[1], c[2]), xyz(g[0], g[1], g[2]), mat(&J[0])
         self.c.params.mass = mounting.carried_mass_kg
         self.c.params.accelerometers = keys["inertia_from"] == "accelerometers"
-        for i in range(7):
-            self.c.params.X_S[i] = mounting.X_S[i]
-            self.c.params.X_ST[i] = mounting.X_S_port[i]
+        self.c.params.X_S, self.c.params.X_ST = pose_from(mounting.X_S), pose_from(mounting.X_S_port)
         self.c.params.on_platform = mounting.load_cell_on == "platform"
         self.c.params.target_on_cell = mounting.unit_on_load_cell == "target"
         self.c.params.period = period_s

@@ -329,7 +329,7 @@ def test_recovered_run_is_held_where_it_is_and_told_goes_home(phase, by, way):
     stand = tripped(phase)
     retreat_to = stand.now["profile_X_TA"][0] - 0.25
     if phase == "retreat":  # what is left of it
-        retreat_to = stand.part.fields()["state"]["stand"]["X_retreat"][0]
+        retreat_to = stand.part.fields()["state"]["stand"]["X_retreat"]["p"]["x"]
     here = recovered(stand, 0.02)
     stand.tick(way)
     assert stand.phase == by
