@@ -7,9 +7,8 @@ and a positive angle turns it towards the axis (retracts it into the head).
 """
 
 from libc.math cimport sqrt, fabs
-from rt_kernels.algebra cimport rot3
-from rt_kernels.algebra cimport vec3
 from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.values cimport Mat3, Vec3, add, cross, dot, mat_vec, mul, put, sub, vec, xyz
 from rt_kernels.contact.primitives cimport Contact, FACE, GROOVE, LATCH, Profile, segment_circle, sphere_in_cavity
 
 cdef enum LatchPhase:
@@ -44,44 +43,46 @@ cdef struct Groove:
     double length            # axial length of the groove, m
 
 
-cdef inline void latch_point(
-    const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g, double s, double c, double x, double rho,
-    double *out
-) noexcept nogil:
-    """Point (x, rho) of the latch body, turned by phi (s, c), in T. (uy, uz): direction of the latch's half-plane in the head."""
-    cdef double h[3]
-    cdef double radial = g.pivot_rho - s * x + c * rho
-    vec3.fill(g.pivot_x + c * x + s * rho, uy * radial, uz * radial, h)
-    rot3.apply(R_TH, h, out)
-    vec3.add(p_TH, out, out)
+cdef struct HeadPlane:
+    # half-plane of one latch: the head in T, and the direction (0, uy, uz) of the half-plane in the head
+    Vec3 p_TH
+    Mat3 R_TH
+    double uy
+    double uz
+
+
+cdef inline Vec3 head_point(const HeadPlane *H, double x, double rho) noexcept nogil:
+    """Point (x, rho) of the half-plane, in T."""
+    return add(H.p_TH, mat_vec(H.R_TH, xyz(x, H.uy * rho, H.uz * rho)))
+
+
+cdef inline Vec3 latch_point(const HeadPlane *H, const LatchGeometry *g, double s, double c, double x, double rho) noexcept nogil:
+    """Point (x, rho) of the latch body, turned by phi (s, c), in T."""
+    return head_point(H, g.pivot_x + c * x + s * rho, g.pivot_rho - s * x + c * rho)
 
 
 cdef inline double latch_penetration(
-    const Profile *socket, double entry_x, double entry_R, const double *p_TH, const double *R_TH, double uy, double uz,
-    const LatchGeometry *g,
-    double phi, Contact *deepest
+    const Profile *socket, double entry_x, double entry_R, const HeadPlane *H, const LatchGeometry *g, double phi, Contact *deepest
 ) noexcept nogil:
     """Greatest penetration of a latch or lever at angle phi; negative (clearance unknown) without contact."""
     cdef Contact found[4]
-    cdef double nose[3]
-    cdef double tip[3]
-    cdef double centre[3]
+    cdef Vec3 nose, tip, slope
+    cdef Vec3 centre = xyz(entry_x, 0.0, 0.0), axis = xyz(1.0, 0.0, 0.0)
     cdef double s, c
     cdef double worst = -1.0
     cdef int i, n
     sincos(phi, &s, &c)
-    latch_point(p_TH, R_TH, uy, uz, g, s, c, g.nose_x, g.nose_rho, nose)
+    nose = latch_point(H, g, s, c, g.nose_x, g.nose_rho)
     if g.radius > 0.0:
         # a lever: the circle, which in its own meridian plane is a sphere of the same radius
-        n = sphere_in_cavity(socket, nose, g.radius, found, 4)
+        n = sphere_in_cavity(socket, &nose.x, g.radius, found, 4)
     else:
-        latch_point(p_TH, R_TH, uy, uz, g, s, c, g.tip_x, g.tip_rho, tip)
+        tip = latch_point(H, g, s, c, g.tip_x, g.tip_rho)
         # the outer end against cone and cylinder
-        n = sphere_in_cavity(socket, tip, 0.0, found, 3)
+        n = sphere_in_cavity(socket, &tip.x, 0.0, found, 3)
         # the slope against the entry circle
-        vec3.fill(entry_x, 0.0, 0.0, centre)
-        vec3.sub(tip, nose, tip)
-        if entry_slope(nose, tip, centre, entry_R, &found[n]):
+        slope = sub(tip, nose)
+        if segment_circle(&nose.x, &slope.x, &centre.x, &axis.x, entry_R, True, 0, &found[n]):
             n += 1
     for i in range(n):
         if found[i].depth > worst:
@@ -90,16 +91,9 @@ cdef inline double latch_penetration(
     return worst
 
 
-cdef inline bint entry_slope(const double *P1, const double *L, const double *centre, double R, Contact *out) noexcept nogil:
-    cdef double axis[3]
-    vec3.fill(1.0, 0.0, 0.0, axis)
-    return segment_circle(P1, L, centre, axis, R, True, 0, out)
-
-
 cdef inline double pressed_angle(
-    const Profile *socket, double entry_x, double entry_R, const double *p_TH, const double *R_TH, double uy, double uz,
-    const LatchGeometry *g,
-    double previous, Contact *contact, bint *bottomed
+    const Profile *socket, double entry_x, double entry_R, const HeadPlane *H, const LatchGeometry *g, double previous, Contact *contact,
+    bint *bottomed
 ) noexcept nogil:
     """Angle at which the latch just touches: root of the penetration g(phi) on [0, phi_max], to 1e-9 rad or 40 steps; 0 if free.
 
@@ -109,19 +103,19 @@ cdef inline double pressed_angle(
     cdef double low = 0.0, high = g.angle_max, mid, g_low, g_mid
     cdef Contact other
     bottomed[0] = False
-    g_low = latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, 0.0, contact)
+    g_low = latch_penetration(socket, entry_x, entry_R, H, g, 0.0, contact)
     if g_low <= 0.0:
         return 0.0
     # the last angle halves the bracket at best near its end: one probe on either side of it
     if 0.0 < previous < high:
         mid = previous - 2e-3
-        if mid > 0.0 and latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, mid, &other) > 0.0:
+        if mid > 0.0 and latch_penetration(socket, entry_x, entry_R, H, g, mid, &other) > 0.0:
             low = mid
             contact[0] = other
         mid = previous + 2e-3
-        if mid < high and latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, mid, &other) <= 0.0:
+        if mid < high and latch_penetration(socket, entry_x, entry_R, H, g, mid, &other) <= 0.0:
             high = mid
-    if high == g.angle_max and latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, high, &other) > 0.0:
+    if high == g.angle_max and latch_penetration(socket, entry_x, entry_R, H, g, high, &other) > 0.0:
         contact[0] = other
         bottomed[0] = True
         return g.angle_max
@@ -129,7 +123,7 @@ cdef inline double pressed_angle(
         if high - low < 1e-9:
             break
         mid = 0.5 * (low + high)
-        g_mid = latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, mid, &other)
+        g_mid = latch_penetration(socket, entry_x, entry_R, H, g, mid, &other)
         if g_mid > 0.0:
             low = mid
             contact[0] = other
@@ -138,25 +132,12 @@ cdef inline double pressed_angle(
     return high
 
 
-cdef inline double latch_force(
-    const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g, double phi, const Contact *contact
-) noexcept nogil:
+cdef inline double latch_force(const HeadPlane *H, const LatchGeometry *g, double phi, const Contact *contact) noexcept nogil:
     """|f| = M(phi)/arm along the contact normal; the arm about the pivot is kept above 1 mm (self-locking line of action)."""
-    cdef double pivot[3]
-    cdef double arm_vector[3]
-    cdef double h[3]
-    cdef double axis[3]
-    cdef double moment[3]
-    cdef double arm
-    vec3.fill(g.pivot_x, uy * g.pivot_rho, uz * g.pivot_rho, h)
-    rot3.apply(R_TH, h, pivot)
-    vec3.add(p_TH, pivot, pivot)
+    cdef Vec3 pivot = head_point(H, g.pivot_x, g.pivot_rho)
     # axis of the latch hinge: X_H x radial
-    vec3.fill(0.0, -uz, uy, h)
-    rot3.apply(R_TH, h, axis)
-    vec3.sub(contact.r, pivot, arm_vector)
-    vec3.cross(arm_vector, contact.n, moment)
-    arm = fabs(vec3.dot(moment, axis))
+    cdef Vec3 axis = mat_vec(H.R_TH, xyz(0.0, -H.uz, H.uy))
+    cdef double arm = fabs(dot(cross(sub(vec(contact.r), pivot), vec(contact.n)), axis))
     if arm < 1e-3:
         arm = 1e-3
     return (g.torque_preload + g.torque_rate * phi) / arm
@@ -190,14 +171,12 @@ cdef inline int latch_in_groove(
     cdef double along = outer[axis_normal] - inner[axis_normal]
     cdef double t, d1, d2, side, depth, tangent, cosine
     cdef double P[3]
-    cdef double L[3]
     cdef int found = 0
     # the latch plane parallel to the groove plane: no crossing
     if fabs(along) < 1e-9:
         return 0
     t = (level - inner[axis_normal]) / along
-    vec3.sub(outer, inner, L)
-    vec3.add_scaled(inner, t, L, P)
+    put(add(vec(inner), mul(t, sub(vec(outer), vec(inner)))), P)
     d1 = P[0] - groove.stop_x
     d2 = P[axis_side]
     side = 1.0 if d2 >= 0.0 else -1.0
@@ -225,7 +204,7 @@ cdef inline int latch_in_groove(
 
 cdef inline void groove_contact(double depth, const double *P, Contact *out, int index) noexcept nogil:
     out.depth = depth
-    vec3.fill(0.0, 0.0, 0.0, out.n)
-    vec3.copy(P, out.r)
+    put(xyz(0.0, 0.0, 0.0), out.n)
+    put(vec(P), out.r)
     out.kind = GROOVE
     out.index = index

@@ -7,7 +7,7 @@ the meridian profile is used instead.
 """
 
 from libc.math cimport sqrt, fabs
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport Vec3, add, cross, dot, mul, neg, norm, put, sub, vec, xyz
 
 cdef enum:
     MAX_VERTICES = 16
@@ -125,15 +125,16 @@ cdef inline void fill_contact(
     const double *c, double R, double depth, double nx, double ny, double nz, int kind, int index, Contact *out
 ) noexcept nogil:
     # the contact point of a sphere: its radius from the centre along the normal
+    cdef Vec3 n = xyz(nx, ny, nz)
     out.depth = depth
-    vec3.fill(nx, ny, nz, out.n)
-    vec3.add_scaled(c, R, out.n, out.r)
+    put(n, out.n)
+    put(add(vec(c), mul(R, n)), out.r)
     out.kind = kind
     out.index = index
 
 
 cdef inline bint segment_circle(
-    const double *P1, const double *L, const double *centre, const double *axis, double R, bint active_is_line, int refinements,
+    const double *begin, const double *run, const double *centre, const double *normal, double R, bint active_is_line, int refinements,
     Contact *out
 ) noexcept nogil:
     """Segment P1 + t L, t in [0, 1], against a circle (centre, unit axis, radius R); True and `out` filled if the segment passes outside.
@@ -143,70 +144,56 @@ cdef inline bint segment_circle(
     tangent at the crossing point (the text's form, first order); each refinement moves the tangent to the point of the circle nearest to
     the line: two give the exact skew distance to 1e-9 m for depths below 1 % of R.
     """
-    cdef double along = vec3.dot(axis, L)
-    cdef double to_plane[3]
-    cdef double t, D, s, norm, w
-    cdef double Q[3]
-    cdef double radial[3]
-    cdef double tangent[3]
-    cdef double n[3]
-    cdef double offset[3]
-    cdef double a, b
+    cdef Vec3 P1 = vec(begin), L = vec(run), C = vec(centre), axis = vec(normal)
+    cdef Vec3 Q, n_C, tangent, n, offset
+    cdef double along = dot(axis, L), LL = dot(L, L)
+    cdef double t, b, w, length
     # crossing point of the segment with the plane of the circle; nearly parallel: no contact
-    a = vec3.dot(L, L)
-    if along * along < 1e-24 * a:
+    if along * along < 1e-24 * LL:
         return False
-    vec3.sub(centre, P1, to_plane)
-    t = vec3.dot(axis, to_plane) / along
+    t = dot(axis, sub(C, P1)) / along
     if t < 0.0 or t > 1.0:
         return False
-    vec3.add_scaled(P1, t, L, Q)
-    vec3.sub(Q, centre, radial)
-    norm = vec3.norm(radial)
-    D = norm - R
-    if D <= 0.0:
+    Q = add(P1, mul(t, L))
+    n_C = sub(Q, C)
+    length = norm(n_C)
+    if length - R <= 0.0:
         return False
-    vec3.scale(1.0 / norm, radial, radial)
-    vec3.cross(axis, radial, tangent)
+    n_C = mul(1.0 / length, n_C)
+    tangent = cross(axis, n_C)
     for _ in range(refinements):
         # Newton step of the azimuth: the distance of circle point and line, w, is least where w . tangent = 0
-        vec3.add_scaled(centre, R, radial, offset)
-        vec3.sub(offset, P1, offset)
-        t = vec3.dot(L, offset) / a
-        vec3.add_scaled(offset, -t, L, offset)
-        b = vec3.dot(L, tangent)
-        w = R * (1.0 - b * b / a) - vec3.dot(offset, radial)
+        offset = sub(add(C, mul(R, n_C)), P1)
+        offset = sub(offset, mul(dot(L, offset) / LL, L))
+        b = dot(L, tangent)
+        w = R * (1.0 - b * b / LL) - dot(offset, n_C)
         if w < 1e-12 * R:
             break
-        vec3.add_scaled(radial, -vec3.dot(offset, tangent) / w, tangent, radial)
-        vec3.scale(1.0 / vec3.norm(radial), radial, radial)
-        vec3.cross(axis, radial, tangent)
+        n_C = sub(n_C, mul(dot(offset, tangent) / w, tangent))
+        n_C = mul(1.0 / norm(n_C), n_C)
+        tangent = cross(axis, n_C)
         # point of the line nearest to the circle
-        vec3.add_scaled(centre, R, radial, offset)
-        vec3.sub(offset, P1, offset)
-        vec3.add_scaled(P1, vec3.dot(L, offset) / a, L, Q)
+        offset = sub(add(C, mul(R, n_C)), P1)
+        Q = add(P1, mul(dot(L, offset) / LL, L))
     # common normal of the line and the tangent, oriented by the role
-    vec3.cross(L, tangent, n)
-    norm = vec3.norm(n)
-    if norm * norm < 1e-24 * a:
+    n = cross(L, tangent)
+    length = norm(n)
+    if length * length < 1e-24 * LL:
         return False
-    vec3.scale(1.0 / norm, n, n)
-    s = vec3.dot(n, radial)
-    if (s < 0.0) == active_is_line:
-        vec3.scale(-1.0, n, n)
-    # depth = |(P1 - circle point) . n|; equals D |n . n_C| without refinement
-    vec3.add_scaled(centre, R, radial, offset)
-    vec3.sub(P1, offset, offset)
-    out.depth = fabs(vec3.dot(offset, n))
-    vec3.copy(n, out.n)
-    vec3.copy(Q, out.r)
+    n = mul(1.0 / length, n)
+    if (dot(n, n_C) < 0.0) == active_is_line:
+        n = neg(n)
+    # depth = |(P1 - circle point) . n|; equals the distance of Q from the circle, times |n . n_C|, without refinement
+    out.depth = fabs(dot(sub(P1, add(C, mul(R, n_C))), n))
+    put(n, out.n)
+    put(Q, out.r)
     out.kind = LINE_CIRCLE
     out.index = 0
     return True
 
 
 cdef inline bint segment_segment(
-    const double *OA, const double *LA, const double *OP, const double *LP, const double *reference, Contact *out
+    const double *begin_A, const double *run_A, const double *begin_P, const double *run_P, const double *reference, Contact *out
 ) noexcept nogil:
     """Active segment OA + t LA against target OP + s LP; True if both nearest points lie inside and the active one is beyond the target's.
 
@@ -214,19 +201,13 @@ cdef inline bint segment_segment(
     segments need no division by their distance (Yaskevich 2020 (5.2), the 1e-6 mm threshold is not needed).
     `out.depth` is set (negative: gap) whenever the crossing is inside both segments.
     """
-    cdef double w[3]
-    cdef double n[3]
-    cdef double CA[3]
-    cdef double CP[3]
-    cdef double a, b, c, d, e, den, ta, tp, norm
+    cdef Vec3 OA = vec(begin_A), LA = vec(run_A), OP = vec(begin_P), LP = vec(run_P)
+    cdef Vec3 w = sub(OA, OP)
+    cdef Vec3 n, CA, CP
+    cdef double a = dot(LA, LA), b = dot(LA, LP), c = dot(LP, LP), d = dot(LA, w), e = dot(LP, w)
+    cdef double den = a * c - b * b
+    cdef double ta, tp
     out.depth = -1.0
-    vec3.sub(OA, OP, w)
-    a = vec3.dot(LA, LA)
-    b = vec3.dot(LA, LP)
-    c = vec3.dot(LP, LP)
-    d = vec3.dot(LA, w)
-    e = vec3.dot(LP, w)
-    den = a * c - b * b
     # near-parallel segments have no common normal
     if den < 1e-12 * a * c:
         return False
@@ -234,17 +215,15 @@ cdef inline bint segment_segment(
     tp = (a * e - b * d) / den
     if ta < 0.0 or ta > 1.0 or tp < 0.0 or tp > 1.0:
         return False
-    vec3.cross(LA, LP, n)
-    norm = vec3.norm(n)
-    vec3.scale(1.0 / norm, n, n)
-    if vec3.dot(n, reference) < 0.0:
-        vec3.scale(-1.0, n, n)
-    vec3.add_scaled(OA, ta, LA, CA)
-    vec3.add_scaled(OP, tp, LP, CP)
-    vec3.sub(CA, CP, w)
-    out.depth = vec3.dot(w, n)
-    vec3.copy(n, out.n)
-    vec3.copy(CP, out.r)
+    n = cross(LA, LP)
+    n = mul(1.0 / norm(n), n)
+    if dot(n, vec(reference)) < 0.0:
+        n = neg(n)
+    CA = add(OA, mul(ta, LA))
+    CP = add(OP, mul(tp, LP))
+    out.depth = dot(sub(CA, CP), n)
+    put(n, out.n)
+    put(CP, out.r)
     out.kind = LINE_LINE
     out.index = 0
     return out.depth > 0.0

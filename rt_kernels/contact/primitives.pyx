@@ -7,9 +7,10 @@ Equations, frames and sources are in `primitives.pxd`, `reaction.pxd` and `latch
 
 import numpy as np
 
+from rt_kernels.algebra.values cimport Vec3, mat, put, vec, xyz
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.contact.latches cimport (
-    Groove, LatchGeometry, inside_groove, latch_force, latch_in_groove, latch_penetration, pressed_angle,
+    Groove, HeadPlane, LatchGeometry, inside_groove, latch_force, latch_in_groove, latch_penetration, pressed_angle,
 )
 
 
@@ -116,8 +117,8 @@ def segment_with_segment(OA, LA, OP, LP, reference):
     out.depth = 0.0
     out.kind = LINE_LINE
     out.index = 0
-    out.n[0] = 0.0; out.n[1] = 0.0; out.n[2] = 0.0
-    out.r[0] = 0.0; out.r[1] = 0.0; out.r[2] = 0.0
+    put(xyz(0.0, 0.0, 0.0), out.n)
+    put(xyz(0.0, 0.0, 0.0), out.r)
     cdef bint touching = segment_segment(&oa[0], &la[0], &op[0], &lp[0], &ref[0], &out)
     return bool(touching), _record(&out)
 
@@ -172,7 +173,7 @@ cdef class Law:
         cdef Contact c
         cdef Reaction out
         c.depth = depth
-        c.n[0] = n[0]; c.n[1] = n[1]; c.n[2] = n[2]
+        put(vec(&n[0]), c.n)
         react(&self.law, &c, &va[0], &vp[0], &out)
         return np.array([out.force[0], out.force[1], out.force[2]]), out.normal, out.damped_power, out.friction_power
 
@@ -180,6 +181,12 @@ cdef class Law:
 LATCH_KEYS = ("pivot_x", "pivot_rho", "nose_x", "nose_rho", "tip_x", "tip_rho", "radius", "angle_max", "torque_preload", "torque_rate",
               "lock_x", "lock_rho_inner", "lock_rho_outer")
 GROOVE_KEYS = ("stop_x", "plane", "narrow", "wide", "ramp_start", "ramp_end", "length")
+
+
+cdef HeadPlane _plane(p_TH, R_TH, direction) except *:
+    cdef double[::1] p = _vector(p_TH, "p_TH")
+    cdef double[::1] R = np.ascontiguousarray(R_TH, dtype=float).reshape(9)
+    return HeadPlane(p_TH=vec(&p[0]), R_TH=mat(&R[0]), uy=direction[0], uz=direction[1])
 
 
 cdef class LatchInSocket:
@@ -198,23 +205,19 @@ cdef class LatchInSocket:
 
     def penetration(self, p_TH, R_TH, direction, double phi):
         """Greatest penetration [m] at angle phi [rad] of the latch in the head half-plane `direction` (y, z)."""
-        cdef double[::1] p = _vector(p_TH, "p_TH")
-        cdef double[::1] R = np.ascontiguousarray(R_TH, dtype=float).reshape(9)
+        cdef HeadPlane H = _plane(p_TH, R_TH, direction)
         cdef Contact deepest
-        return latch_penetration(&self.profile, self.entry_x, self.entry_R, &p[0], &R[0], direction[0], direction[1], &self.geometry, phi,
-                                 &deepest)
+        return latch_penetration(&self.profile, self.entry_x, self.entry_R, &H, &self.geometry, phi, &deepest)
 
     def press(self, p_TH, R_TH, direction, double previous=0.0):
         """(phi [rad], force along the contact normal [N], contact dict or None, bottomed) for a head pose."""
-        cdef double[::1] p = _vector(p_TH, "p_TH")
-        cdef double[::1] R = np.ascontiguousarray(R_TH, dtype=float).reshape(9)
+        cdef HeadPlane H = _plane(p_TH, R_TH, direction)
         cdef Contact deepest
         cdef bint bottomed
-        cdef double phi = pressed_angle(&self.profile, self.entry_x, self.entry_R, &p[0], &R[0], direction[0], direction[1], &self.geometry,
-                                        previous, &deepest, &bottomed)
+        cdef double phi = pressed_angle(&self.profile, self.entry_x, self.entry_R, &H, &self.geometry, previous, &deepest, &bottomed)
         if phi == 0.0:
             return 0.0, 0.0, None, False
-        force = latch_force(&p[0], &R[0], direction[0], direction[1], &self.geometry, phi, &deepest)
+        force = latch_force(&H, &self.geometry, phi, &deepest)
         return phi, force, _record(&deepest), bool(bottomed)
 
 
@@ -243,15 +246,12 @@ def bounce(double mass, double speed, Law law, double dt, int most=10000000):
     Velocity Verlet with step dt, for comparison with the closed form of the clamped spring-damper.
     """
     cdef double x = 0.0, v = speed, t = 0.0, peak = 0.0, deepest = 0.0, loss = 0.0, v_half
-    cdef double va[3]
-    cdef double vp[3]
+    cdef Vec3 v_active = xyz(v, 0.0, 0.0), v_passive = xyz(0.0, 0.0, 0.0)
     cdef Contact c
     cdef Reaction out
-    vp[0] = 0.0; vp[1] = 0.0; vp[2] = 0.0
-    va[0] = v; va[1] = 0.0; va[2] = 0.0
-    c.n[0] = 1.0; c.n[1] = 0.0; c.n[2] = 0.0
+    put(xyz(1.0, 0.0, 0.0), c.n)
     c.depth = 0.0
-    react(&law.law, &c, va, vp, &out)
+    react(&law.law, &c, &v_active.x, &v_passive.x, &out)
     peak = out.normal
     for _ in range(most):
         v_half = v - 0.5 * dt * out.normal / mass
@@ -259,11 +259,11 @@ def bounce(double mass, double speed, Law law, double dt, int most=10000000):
         # the velocity-dependent part is iterated once at the end of the step
         v = v_half - 0.5 * dt * out.normal / mass
         c.depth = x
-        va[0] = v
-        react(&law.law, &c, va, vp, &out)
+        v_active.x = v
+        react(&law.law, &c, &v_active.x, &v_passive.x, &out)
         v = v_half - 0.5 * dt * out.normal / mass
-        va[0] = v
-        react(&law.law, &c, va, vp, &out)
+        v_active.x = v
+        react(&law.law, &c, &v_active.x, &v_passive.x, &out)
         v = v_half - 0.5 * dt * out.normal / mass
         t += dt
         loss += out.damped_power * dt

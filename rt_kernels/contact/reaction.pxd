@@ -1,7 +1,7 @@
 """Reaction at a contact point: spring-damper along the normal, Coulomb friction along the slip (Yaskevich 2020 (4.4))."""
 
 from libc.math cimport sqrt
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport Vec3, add, dot, mul, put, sub, vec
 from rt_kernels.contact.primitives cimport Contact
 
 
@@ -29,11 +29,11 @@ cdef inline void react(const ContactLaw *law, const Contact *contact, const doub
     Normal: `max(0, k depth + c depth_rate)`: a contact never pulls. Friction: `mu |f_R| v_T / sqrt(|v_T|^2 + v_s^2)`, zero and smooth at
     zero slip (the printed unit vector v_T/|v_T| is not defined there), acting on the target body along the slip of the active one.
     """
-    cdef double slip[3]
-    cdef double rate, spring, weight, per_speed
-    vec3.sub(v_active, v_passive, slip)
-    rate = vec3.dot(contact.n, slip)
-    vec3.add_scaled(slip, -rate, contact.n, slip)
+    cdef Vec3 n = vec(contact.n)
+    cdef Vec3 v = sub(vec(v_active), vec(v_passive))
+    cdef double rate = dot(n, v)
+    cdef Vec3 slip = sub(v, mul(rate, n))
+    cdef double spring, weight, per_speed
     # spring and damper; the damper comes in with depth so that the first touch is not a jump
     weight = 1.0
     if law.ramp > 0.0 and contact.depth < law.ramp:
@@ -44,9 +44,8 @@ cdef inline void react(const ContactLaw *law, const Contact *contact, const doub
         out.normal = 0.0
     out.damped_power = (out.normal - spring) * rate
     # friction as a bounded viscous coefficient times the slip
-    per_speed = law.friction * out.normal / sqrt(vec3.dot(slip, slip) + law.slip_speed * law.slip_speed)
+    per_speed = law.friction * out.normal / sqrt(dot(slip, slip) + law.slip_speed * law.slip_speed)
     if per_speed > law.viscous_limit:
         per_speed = law.viscous_limit
-    out.friction_power = per_speed * vec3.dot(slip, slip)
-    vec3.scale(out.normal, contact.n, out.force)
-    vec3.add_scaled(out.force, per_speed, slip, out.force)
+    out.friction_power = per_speed * dot(slip, slip)
+    put(add(mul(out.normal, n), mul(per_speed, slip)), out.force)

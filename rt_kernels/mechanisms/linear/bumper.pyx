@@ -12,7 +12,9 @@ from libc.string cimport memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, vec3
+from rt_kernels.algebra.values cimport (
+    Pose, Twist, Vec3, add, apply, cross, dot, mul, neg, pose, put_wrench, sub, twist, wrench_of, wrench_to_child, xyz,
+)
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
@@ -27,52 +29,37 @@ cdef struct State:
 cdef struct Self:
     double stiffness
     double damping
-    double p0[3]        # point of the plane, T
-    double n[3]
-    double p_AQ[3]
+    Vec3 p0             # point of the plane, T
+    Vec3 n
+    Vec3 p_AQ
     int clamp
     int latches
     State state
 
 
-cdef double penetration(const Self *p, const double *X_TA, double *p_TQ) noexcept nogil:
-    cdef double d[3]
-    pose.apply(X_TA, p.p_AQ, p_TQ)
-    vec3.sub(p_TQ, p.p0, d)
-    return vec3.dot(p.n, d)
-
-
-cdef void reaction_on_active(const double *X_TA, const double *F_T, double *F_A) noexcept nogil:
-    """The opposite wrench, at and in A."""
-    cdef double minus[6]
-    cdef int i
-    for i in range(6):
-        minus[i] = -F_T[i]
-    pose.wrench_to_child(X_TA, minus, F_A)
-
-
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
-    cdef double p_TQ[3]
-    cdef double r[3]
-    cdef double v[3]
-    cdef double depth, f
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V_TA = twist(inp.V_TA)
+    cdef Vec3 p_TQ = apply(X_TA, p.p_AQ)
+    cdef Vec3 v_Q, f = xyz(0.0, 0.0, 0.0), m = xyz(0.0, 0.0, 0.0)
+    cdef double depth = dot(p.n, sub(p_TQ, p.p0))
+    cdef double normal
     memset(out, 0, sizeof(MechanismOutput))
-    depth = penetration(p, inp.X_TA, p_TQ)
     if depth > 0.0 and p.latches:
         p.state.latched = 1
     if depth > 0.0 or p.state.latched:
         # velocity of Q relative to T
-        vec3.sub(p_TQ, inp.X_TA, r)
-        vec3.cross(inp.V_TA + 3, r, v)
-        vec3.add(v, inp.V_TA, v)
-        f = p.stiffness * depth + p.damping * vec3.dot(p.n, v)
-        if p.clamp and f < 0.0:
-            f = 0.0
-        vec3.scale(f, p.n, out.F_T)
-        vec3.cross(p_TQ, out.F_T, out.F_T + 3)
+        v_Q = add(cross(V_TA.w, sub(p_TQ, X_TA.p)), V_TA.v)
+        normal = p.stiffness * depth + p.damping * dot(p.n, v_Q)
+        if p.clamp and normal < 0.0:
+            normal = 0.0
+        f = mul(normal, p.n)
+        m = cross(p_TQ, f)
         out.signals = MECHANISM_SIGNAL_DK1
-    reaction_on_active(inp.X_TA, out.F_T, out.F_A)
+    put_wrench(wrench_of(f, m), out.F_T)
+    # the reaction on the active unit, at and in A
+    put_wrench(wrench_to_child(X_TA, wrench_of(neg(f), neg(m))), out.F_A)
 
 
 cdef class Bumper(MechanismPart):
@@ -90,7 +77,6 @@ cdef class Bumper(MechanismPart):
     cdef Self c
 
     def __init__(self, **given):
-        cdef int i
         keys = checked(Bumper.PARAMETERS, given)
         n = np.asarray(keys["normal"], float)
         if not np.linalg.norm(n) > 1e-9:
@@ -101,8 +87,8 @@ cdef class Bumper(MechanismPart):
         memset(&self.c, 0, sizeof(Self))
         self.c.stiffness, self.c.damping = keys["stiffness_n_per_m"], keys["damping_n_s_per_m"]
         self.c.clamp, self.c.latches = keys["clamp"], keys["latches"]
-        for i in range(3):
-            self.c.p0[i], self.c.n[i], self.c.p_AQ[i] = keys["plane_point_m"][i], n[i], keys["contact_point_m"][i]
+        p0, p_AQ = keys["plane_point_m"], keys["contact_point_m"]
+        self.c.p0, self.c.n, self.c.p_AQ = xyz(p0[0], p0[1], p0[2]), xyz(n[0], n[1], n[2]), xyz(p_AQ[0], p_AQ[1], p_AQ[2])
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
@@ -117,5 +103,4 @@ cdef class Bumper(MechanismPart):
     def max_penetration(self, X_TA):
         """Depth of the contact point at the relative pose X_TA (7), m; negative: a gap."""
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
-        cdef double p_TQ[3]
-        return penetration(&self.c, &X[0], p_TQ)
+        return dot(self.c.n, sub(apply(pose(&X[0]), self.c.p_AQ), self.c.p0))

@@ -19,7 +19,10 @@ from libc.string cimport memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra.values cimport (
+    Pose, Twist, Vec3, Wrench, add, conjugate, cross, dot, logarithm, mul, pose, power, put_wrench, quat_multiply, sub, twist,
+    twist_of, wrench, wrench_of, wrench_to_child,
+)
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
@@ -31,59 +34,41 @@ cdef struct State:
 cdef struct Self:
     double stiffness    # N/m, or N.m/rad
     double damping
-    double u[6]
-    double X_0[7]
-    double X_wait[7]
+    Wrench u
+    Pose X_0
+    Pose X_wait
     double near2        # square of half the way from X_wait to X_0
     State state
 
 
-cdef inline void motion_between(const double *X_0, const double *X_TA, double *d) noexcept nogil:
+cdef inline Twist motion_between(Pose X_0, Pose X_TA) noexcept nogil:
     """Small motion from X_0 to X_TA of the point of A at the origin of T, T axes: translation first."""
-    cdef double inverse[4]
-    cdef double dq[4]
-    cdef double t[3]
-    quat.conjugate(X_0 + 3, inverse)
-    quat.multiply(X_TA + 3, inverse, dq)
-    quat.logarithm(dq, d + 3)
-    vec3.sub(X_TA, X_0, d)
-    vec3.cross(X_TA, d + 3, t)
-    vec3.add(d, t, d)
+    cdef Vec3 phi = logarithm(quat_multiply(X_TA.q, conjugate(X_0.q)))
+    return twist_of(add(sub(X_TA.p, X_0.p), cross(X_TA.p, phi)), phi)
 
 
-cdef inline double square(const double *d) noexcept nogil:
-    return vec3.dot(d, d) + vec3.dot(d + 3, d + 3)
+cdef inline double square(Twist d) noexcept nogil:
+    return dot(d.v, d.v) + dot(d.w, d.w)
 
 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
-    cdef double d[6]
-    cdef double V[6]
-    cdef double minus[6]
-    cdef double depth = 0.0, rate = 0.0, f
-    cdef int i
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V_TA = twist(inp.V_TA), V
+    cdef double depth = power(motion_between(p.X_0, X_TA), p.u)
+    cdef double f
     memset(out, 0, sizeof(MechanismOutput))
-    motion_between(p.X_0, inp.X_TA, d)
-    for i in range(6):
-        depth += p.u[i] * d[i]
     if depth <= 0.0:
         if not p.state.there:
-            motion_between(p.X_wait, inp.X_TA, d)
-            p.state.there = square(d) <= p.near2
+            p.state.there = square(motion_between(p.X_wait, X_TA)) <= p.near2
         return
     if not p.state.there:
         return
     # twist of the same point
-    vec3.cross(inp.X_TA, inp.V_TA + 3, V)
-    vec3.add(V, inp.V_TA, V)
-    vec3.copy(inp.V_TA + 3, V + 3)
-    for i in range(6):
-        rate += p.u[i] * V[i]
-    f = p.stiffness * depth + p.damping * rate
-    for i in range(6):
-        out.F_T[i] = f * p.u[i]
-        minus[i] = -out.F_T[i]
-    pose.wrench_to_child(inp.X_TA, minus, out.F_A)
+    V = twist_of(add(cross(X_TA.p, V_TA.w), V_TA.v), V_TA.w)
+    f = p.stiffness * depth + p.damping * power(V, p.u)
+    put_wrench(wrench_of(mul(f, p.u.f), mul(f, p.u.m)), out.F_T)
+    put_wrench(wrench_to_child(X_TA, wrench_of(mul(-f, p.u.f), mul(-f, p.u.m))), out.F_A)
     out.signals = MECHANISM_SIGNAL_DK1
 
 
@@ -94,19 +79,15 @@ cdef class LinearContact(MechanismPart):
     cdef Self c
 
     def __init__(self, *, double stiffness, double damping, screw, X_TA, X_wait):
-        cdef int i
-        cdef double d[6]
+        cdef double[::1] screw_ = np.ascontiguousarray(screw, dtype=float).reshape(6)
+        cdef double[::1] X_0 = np.ascontiguousarray(X_TA, dtype=float).reshape(7)
+        cdef double[::1] X_w = np.ascontiguousarray(X_wait, dtype=float).reshape(7)
         if not stiffness > 0.0 or not damping >= 0.0 or not np.all(np.isfinite(screw)):
             raise ValueError(f"stiffness {stiffness} must be above 0, damping {damping} not below, the screw {screw} finite")
         memset(&self.c, 0, sizeof(Self))
         self.c.stiffness, self.c.damping = stiffness, damping
-        for i in range(6):
-            self.c.u[i] = screw[i]
-        for i in range(7):
-            self.c.X_0[i] = X_TA[i]
-            self.c.X_wait[i] = X_wait[i]
-        motion_between(self.c.X_0, self.c.X_wait, d)
-        self.c.near2 = 0.25 * square(d)
+        self.c.u, self.c.X_0, self.c.X_wait = wrench(&screw_[0]), pose(&X_0[0]), pose(&X_w[0])
+        self.c.near2 = 0.25 * square(motion_between(self.c.X_0, self.c.X_wait))
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)

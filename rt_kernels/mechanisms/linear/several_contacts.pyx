@@ -22,7 +22,10 @@ from libc.string cimport memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, vec3
+from rt_kernels.algebra.values cimport (
+    Pose, Twist, Vec3, Wrench, add, apply, cross, dot, mul, neg, pose, put, put_wrench, sub, twist, vec, wrench_of, wrench_sum,
+    wrench_to_child, xyz,
+)
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
@@ -38,9 +41,9 @@ cdef struct PointOnPlane:
     double friction             # mu
     double bristle_stiffness    # K_t
     double bristle_damping      # B_t
-    double p0[3]                # a point of the plane, T
-    double n[3]
-    double p_AQ[3]
+    Vec3 p0                     # a point of the plane, T
+    Vec3 n
+    Vec3 p_AQ
     int clamp
     int unused
 
@@ -60,81 +63,63 @@ cdef struct Self:
     State state
 
 
-cdef inline double depth_of(const PointOnPlane *c, const double *X_TA, double *p_TQ) noexcept nogil:
-    cdef double d[3]
-    pose.apply(X_TA, c.p_AQ, p_TQ)
-    vec3.sub(p_TQ, c.p0, d)
-    return vec3.dot(c.n, d)
+cdef inline double depth_of(const PointOnPlane *c, Vec3 p_TQ) noexcept nogil:
+    return dot(c.n, sub(p_TQ, c.p0))
 
 
-cdef inline void shorten(double *x, double length) noexcept nogil:
+cdef inline Vec3 shortened(Vec3 x, double length) noexcept nogil:
     """D(x, length): the nearest point of the disc."""
-    cdef double size2 = vec3.dot(x, x)
-    if size2 > length * length:
-        vec3.scale(length / sqrt(size2), x, x)
+    cdef double size2 = dot(x, x)
+    return mul(length / sqrt(size2), x) if size2 > length * length else x
 
 
-cdef inline void into_plane(const double *n, double *x) noexcept nogil:
-    vec3.add_scaled(x, -vec3.dot(n, x), n, x)
+cdef inline Vec3 in_plane(Vec3 n, Vec3 x) noexcept nogil:
+    return sub(x, mul(dot(n, x), n))
 
 
-cdef void press(const PointOnPlane *c, Touch *t, const MechanismInput *inp, const double *p_TQ, double depth, double *f) noexcept nogil:
-    """Force of one contact on the target at Q; the bristle goes on by this step."""
-    cdef double v[3]
-    cdef double r[3]
-    cdef double normal
-    # velocity of Q relative to T: along the normal and in the plane
-    vec3.sub(p_TQ, inp.X_TA, r)
-    vec3.cross(inp.V_TA + 3, r, v)
-    vec3.add(v, inp.V_TA, v)
-    normal = c.stiffness * depth + c.damping * vec3.dot(c.n, v)
+cdef Vec3 press(const PointOnPlane *c, Touch *t, Vec3 p_TQ, Vec3 v_Q, double depth) noexcept nogil:
+    """Force of one contact on the target at Q, which moves at v_Q relative to T; the bristle moves on by this step."""
+    cdef double normal = c.stiffness * depth + c.damping * dot(c.n, v_Q)
+    cdef Vec3 f, z, f_t
     if c.clamp and normal < 0.0:
         normal = 0.0
-    vec3.scale(normal, c.n, f)
+    f = mul(normal, c.n)
     # the bristle follows the point as far as the cone lets it
-    if t.touching:
-        vec3.sub(p_TQ, t.p_TQ, r)
-        vec3.add(t.z, r, t.z)
-        into_plane(c.n, t.z)
-    else:
-        vec3.fill(0.0, 0.0, 0.0, t.z)
-    vec3.copy(p_TQ, t.p_TQ)
+    z = in_plane(c.n, add(vec(t.z), sub(p_TQ, vec(t.p_TQ)))) if t.touching else xyz(0.0, 0.0, 0.0)
+    put(p_TQ, t.p_TQ)
     t.touching = 1
-    if c.friction <= 0.0:
-        return
-    if normal < 0.0:
-        normal = 0.0
-    shorten(t.z, c.friction * normal / c.bristle_stiffness)
-    into_plane(c.n, v)
-    vec3.scale(c.bristle_damping, v, v)
-    vec3.add_scaled(v, c.bristle_stiffness, t.z, v)
-    shorten(v, c.friction * normal)
-    vec3.add(f, v, f)
+    if c.friction > 0.0:
+        if normal < 0.0:
+            normal = 0.0
+        z = shortened(z, c.friction * normal / c.bristle_stiffness)
+        f_t = add(mul(c.bristle_damping, in_plane(c.n, v_Q)), mul(c.bristle_stiffness, z))
+        f = add(f, shortened(f_t, c.friction * normal))
+    put(z, t.z)
+    return f
 
 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
-    cdef double p_TQ[3]
-    cdef double f[3]
-    cdef double m[3]
-    cdef double minus[6]
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V_TA = twist(inp.V_TA)
+    cdef Wrench F_T = wrench_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0))
+    cdef Vec3 p_TQ, v_Q, f
     cdef double depth
     cdef int i
     memset(out, 0, sizeof(MechanismOutput))
     for i in range(p.count):
-        depth = depth_of(&p.contact[i], inp.X_TA, p_TQ)
+        p_TQ = apply(X_TA, p.contact[i].p_AQ)
+        depth = depth_of(&p.contact[i], p_TQ)
         if depth <= 0.0:
             p.state.touch[i].touching = 0
             continue
-        press(&p.contact[i], &p.state.touch[i], inp, p_TQ, depth, f)
-        vec3.cross(p_TQ, f, m)
-        vec3.add(out.F_T, f, out.F_T)
-        vec3.add(out.F_T + 3, m, out.F_T + 3)
+        v_Q = add(cross(V_TA.w, sub(p_TQ, X_TA.p)), V_TA.v)
+        f = press(&p.contact[i], &p.state.touch[i], p_TQ, v_Q, depth)
+        F_T = wrench_sum(F_T, wrench_of(f, cross(p_TQ, f)))
         out.signals = MECHANISM_SIGNAL_DK1
+    put_wrench(F_T, out.F_T)
     # the reaction on the active unit
-    for i in range(6):
-        minus[i] = -out.F_T[i]
-    pose.wrench_to_child(inp.X_TA, minus, out.F_A)
+    put_wrench(wrench_to_child(X_TA, wrench_of(neg(F_T.f), neg(F_T.m))), out.F_A)
 
 
 # of one table [[contacts]]
@@ -162,7 +147,7 @@ cdef class SeveralContacts(MechanismPart):
     cdef Self c
 
     def __init__(self, **given):
-        cdef int i, k
+        cdef int k
         cdef PointOnPlane *c
         tables = checked(SeveralContacts.PARAMETERS, given)["contacts"]
         if not 1 <= len(tables) <= MOST:
@@ -179,8 +164,8 @@ cdef class SeveralContacts(MechanismPart):
             across = keys["bristle_stiffness_n_per_m"]
             c.bristle_stiffness, c.bristle_damping = c.stiffness if across is None else across, keys["bristle_damping_n_s_per_m"]
             c.clamp = keys["clamp"]
-            for i in range(3):
-                c.p0[i], c.n[i], c.p_AQ[i] = keys["plane_point_m"][i], n[i], keys["contact_point_m"][i]
+            p0, p_AQ = keys["plane_point_m"], keys["contact_point_m"]
+            c.p0, c.n, c.p_AQ = xyz(p0[0], p0[1], p0[2]), xyz(n[0], n[1], n[2]), xyz(p_AQ[0], p_AQ[1], p_AQ[2])
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
@@ -195,31 +180,32 @@ cdef class SeveralContacts(MechanismPart):
     def max_penetration(self, X_TA):
         """Depth of the deepest contact point at the relative pose X_TA (7), m; negative: a gap."""
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
-        cdef double p_TQ[3]
-        return max(depth_of(&self.c.contact[k], &X[0], p_TQ) for k in range(self.c.count))
+        cdef Pose X_ = pose(&X[0])
+        cdef int k
+        return max([depth_of(&self.c.contact[k], apply(X_, self.c.contact[k].p_AQ)) for k in range(self.c.count)])
 
     def lines(self, X_TA):
         """Screws (n, p x n) of all contacts at the relative pose X_TA (7), at the origin of T: (k, 6)."""
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
-        cdef double p_TQ[3]
-        cdef double m[3]
+        cdef Pose X_ = pose(&X[0])
         rows = np.zeros((self.c.count, 6))
+        cdef double[:, ::1] r = rows
+        cdef const PointOnPlane *c
+        cdef int k
         for k in range(self.c.count):
-            depth_of(&self.c.contact[k], &X[0], p_TQ)
-            vec3.cross(p_TQ, self.c.contact[k].n, m)
-            for i in range(3):
-                rows[k, i], rows[k, 3 + i] = self.c.contact[k].n[i], m[i]
+            c = &self.c.contact[k]
+            put_wrench(wrench_of(c.n, cross(apply(X_, c.p_AQ), c.n)), &r[k, 0])
         return rows
 
     def stored_energy(self, X_TA):
         """Energy in the springs at the relative pose X_TA (7), and in the bristles as they are, J."""
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
-        cdef double p_TQ[3]
+        cdef Pose X_ = pose(&X[0])
         cdef double total = 0.0
         cdef int k
         for k in range(self.c.count):
-            depth = max(depth_of(&self.c.contact[k], &X[0], p_TQ), 0.0)
+            depth = max(depth_of(&self.c.contact[k], apply(X_, self.c.contact[k].p_AQ)), 0.0)
             total += 0.5 * self.c.contact[k].stiffness * depth * depth
             if self.c.state.touch[k].touching:
-                total += 0.5 * self.c.contact[k].bristle_stiffness * vec3.dot(self.c.state.touch[k].z, self.c.state.touch[k].z)
+                total += 0.5 * self.c.contact[k].bristle_stiffness * dot(vec(self.c.state.touch[k].z), vec(self.c.state.touch[k].z))
         return total

@@ -3,61 +3,48 @@
 A header, so that contacts.pyx and latches.pyx have it inline: it is called for every pair that touches, in every sub-step.
 """
 
-from rt_kernels.algebra cimport rot3, vec3
+from rt_kernels.algebra.values cimport Mat3, Vec3, Wrench, add, cross, sub, vec, xyz
 from rt_kernels.contact.primitives cimport Contact
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.mechanisms.probe_cone.model cimport Unit
 
 
 cdef struct Body:
-    # motion of a body in T axes
-    double p[3]            # place of its reference point
-    double v[3]
-    double w[3]
-    double R[9]
+    # motion of a body in T axes; p: place of its reference point
+    Vec3 p, v, w
+    Mat3 R
     # contact sums on it: force and moment about the origin of A, T axes
-    double f[3]
-    double m[3]
+    Wrench F
 
 
 cdef struct Sums:
-    double p_TA[3]
+    Vec3 p_TA
     double h               # sub-step, s
-    double F_T[6]          # on the target, at and in T
+    Wrench F_T             # on the target, at and in T
     double stored          # energy in the contacts' springs, J
 
 
-cdef inline void apply_force(Body *body, const double *r, const double *force_on_target, Sums *sums) noexcept nogil:
-    """Pair of forces at r: `force_on_target` on the target, its opposite on the body."""
-    cdef double arm[3]
-    cdef double moment[3]
-    vec3.sub(body.f, force_on_target, body.f)
-    vec3.sub(r, sums.p_TA, arm)
-    vec3.cross(arm, force_on_target, moment)
-    vec3.sub(body.m, moment, body.m)
-    vec3.add(sums.F_T, force_on_target, sums.F_T)
-    vec3.cross(r, force_on_target, moment)
-    vec3.add(sums.F_T + 3, moment, sums.F_T + 3)
+cdef inline void apply_force(Body *body, Vec3 r, Vec3 f, Sums *sums) noexcept nogil:
+    """Pair of forces at r: f on the target, its opposite on the body."""
+    body.F.f = sub(body.F.f, f)
+    body.F.m = sub(body.F.m, cross(sub(r, sums.p_TA), f))
+    sums.F_T.f = add(sums.F_T.f, f)
+    sums.F_T.m = add(sums.F_T.m, cross(r, f))
 
 
 cdef inline double contact_reaction(Unit *u, const ContactLaw *law, const Contact *c, Body *body, Sums *sums) noexcept nogil:
     """Reaction at one contact between a body and the target (at rest in T), its sums and its share of the ledger.
     Returns the normal force."""
-    cdef double v[3]
-    cdef double zero[3]
-    cdef double arm[3]
+    cdef Vec3 r = vec(c.r)
+    cdef Vec3 v = add(cross(body.w, sub(r, body.p)), body.v), v_target = xyz(0.0, 0.0, 0.0)
     cdef Reaction out
-    vec3.fill(0.0, 0.0, 0.0, zero)
-    vec3.sub(c.r, body.p, arm)
-    vec3.cross(body.w, arm, v)
-    vec3.add(v, body.v, v)
-    react(law, c, v, zero, &out)
-    apply_force(body, c.r, out.force, sums)
+    react(law, c, &v.x, &v_target.x, &out)
+    apply_force(body, r, vec(out.force), sums)
     u.state.lost.contact += sums.h * out.damped_power
     u.state.lost.friction += sums.h * out.friction_power
     sums.stored += 0.5 * law.stiffness * c.depth * c.depth
     if c.depth > u.deepest:
         u.deepest = c.depth
         u.deepest_part, u.deepest_number = u.touching_part, u.touching_number
-        vec3.copy(c.r, u.deepest_at)
+        u.deepest_at = r
     return out.normal

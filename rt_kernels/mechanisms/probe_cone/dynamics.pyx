@@ -15,21 +15,19 @@ Wrench on the base = external wrench - rate of momentum of all bodies (M6, M7 wi
 
 from libc.math cimport sqrt
 
-from rt_kernels.algebra cimport vec3
 from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.values cimport Vec3, Wrench, add, cross, dot, mul, sub, xyz
 from rt_kernels.mechanisms.probe_cone.chains cimport (
-    add_brake_chain, add_cross, add_spring_chain, subtract_brake_chain, subtract_spring_chain, turning_acceleration,
+    add_brake_chain, add_spring_chain, point_acceleration, subtract_brake_chain, subtract_spring_chain,
 )
 from rt_kernels.mechanisms.probe_cone.model cimport DOF, LENGTH, LIMITER, SWING_Y, SWING_Z, Inertias, Motion
 
 
-cdef void kinematics(const Inertias *p, const double *q, const double *v, const double *w0, Motion *k) noexcept nogil:
+cdef void kinematics(const Inertias *p, const double *q, const double *v, Vec3 w0, Motion *k) noexcept nogil:
     """Axes, points and velocities of all bodies for coordinates q and rates v; w0 absolute rate of the base, A axes."""
     cdef double s1, c1, s2, c2, s3, c3, s4, c4, s5, c5
-    cdef double yb[3]
-    cdef double zb[3]
-    cdef double t[3]
-    cdef int i
+    cdef Vec3 yb, zb
+    k.w0 = w0
     sincos(q[0], &s1, &c1)
     sincos(q[1], &s2, &c2)
     sincos(q[2], &s3, &c3)
@@ -38,152 +36,129 @@ cdef void kinematics(const Inertias *p, const double *q, const double *v, const 
     k.sin_bend[0] = s3
     k.sin_bend[1] = s4
     # swinging body: about Y, then Z (rows of the passive matrix, element (1,2) is +s2)
-    vec3.fill(c1 * c2, s2, -s1 * c2, k.x2)
-    vec3.fill(-c1 * s2, c2, s1 * s2, k.y2)
-    vec3.fill(s1, 0.0, c1, k.z2)
+    k.x2 = xyz(c1 * c2, s2, -s1 * c2)
+    k.y2 = xyz(-c1 * s2, c2, s1 * s2)
+    k.z2 = xyz(s1, 0.0, c1)
     # probe relative to the body: about Y, Z, X
-    for i in range(3):
-        k.x1[i] = c4 * c3 * k.x2[i] + s4 * k.y2[i] - c4 * s3 * k.z2[i]
-        yb[i] = -s4 * c3 * k.x2[i] + c4 * k.y2[i] + s4 * s3 * k.z2[i]
-        zb[i] = s3 * k.x2[i] + c3 * k.z2[i]
-        k.y1[i] = c5 * yb[i] + s5 * zb[i]
-        k.z1[i] = -s5 * yb[i] + c5 * zb[i]
+    k.x1 = sub(add(mul(c4 * c3, k.x2), mul(s4, k.y2)), mul(c4 * s3, k.z2))
+    yb = add(add(mul(-s4 * c3, k.x2), mul(c4, k.y2)), mul(s4 * s3, k.z2))
+    zb = add(mul(s3, k.x2), mul(c3, k.z2))
+    k.y1 = add(mul(c5, yb), mul(s5, zb))
+    k.z1 = add(mul(-s5, yb), mul(c5, zb))
     # joint axes
-    vec3.fill(0.0, 1.0, 0.0, k.axis)
-    vec3.copy(k.z2, k.axis + 3)
-    vec3.copy(k.y2, k.axis + 6)
-    vec3.copy(zb, k.axis + 9)
-    vec3.copy(k.x1, k.axis + 12)
-    vec3.scale(p.exit_x, k.x2, k.p_exit)
-    vec3.add_scaled(k.p_exit, q[LENGTH], k.x1, k.p_head)
-    # rates relative to the base
-    vec3.fill(s1 * v[1], v[0], c1 * v[1], k.w2_rel)
-    vec3.add_scaled(k.w2_rel, v[2], k.axis + 6, k.w1_rel)
-    vec3.add_scaled(k.w1_rel, v[3], k.axis + 9, k.w1_rel)
-    vec3.add_scaled(k.w1_rel, v[4], k.axis + 12, k.w1_rel)
-    vec3.add(k.w2_rel, w0, k.w2)
-    vec3.add(k.w1_rel, w0, k.w1)
+    k.axis[0] = xyz(0.0, 1.0, 0.0)
+    k.axis[1] = k.z2
+    k.axis[2] = k.y2
+    k.axis[3] = zb
+    k.axis[4] = k.x1
+    k.p_exit = mul(p.exit_x, k.x2)
+    k.p_head = add(k.p_exit, mul(q[LENGTH], k.x1))
+    # rates relative to the base, and absolute
+    k.w2_rel = xyz(s1 * v[1], v[0], c1 * v[1])
+    k.w1_rel = add(add(add(k.w2_rel, mul(v[2], k.axis[2])), mul(v[3], k.axis[3])), mul(v[4], k.axis[4]))
+    k.w2 = add(k.w2_rel, w0)
+    k.w1 = add(k.w1_rel, w0)
     # head: body + probe rotation + extension rate
-    vec3.cross(k.w2_rel, k.p_exit, k.v_head)
-    vec3.sub(k.p_head, k.p_exit, t)
-    add_cross(k.w1_rel, t, k.v_head)
-    vec3.add_scaled(k.v_head, v[LENGTH], k.x1, k.v_head)
+    k.v_head = add(add(cross(k.w2_rel, k.p_exit), cross(k.w1_rel, sub(k.p_head, k.p_exit))), mul(v[LENGTH], k.x1))
     k.limiter_x = q[LIMITER]
 
 
-cdef inline void add_body(
-    double m, double Jx, double Jt, const double *x, const double *jv, int nv, const double *axes, int nw, const double *a,
-    const double *alpha,
-    const double *w, double *M, double *bias
-) noexcept nogil:
-    """Add one axisymmetric body: jv[nv] partial velocities of its centre (coordinates 0..nv-1), axes[nw] partial angular velocities."""
-    cdef double force[3]
-    cdef double moment[3]
-    cdef double t[3]
-    cdef double along[5]
+cdef inline Vec3 inertia_moment(double Jx, double Jt, Vec3 x, Vec3 alpha, Vec3 w) noexcept nogil:
+    # J alpha + w x J w of an axisymmetric body: J = Jt 1 + (Jx - Jt) x x^T
     cdef double dJ = Jx - Jt
-    cdef double ax
+    return add(add(mul(Jt, alpha), mul(dJ * dot(x, alpha), x)), cross(w, mul(dJ * dot(x, w), x)))
+
+
+cdef inline void add_body(
+    double m, double Jx, double Jt, const Vec3 *x, const Vec3 *jv, int nv, const Vec3 *axis, int nw, const Vec3 *a, const Vec3 *alpha,
+    const Vec3 *w, double *M, double *bias
+) noexcept nogil:
+    """Add one axisymmetric body: jv[nv] partial velocities of its centre (coordinates 0..nv-1), axis[nw] partial angular velocities."""
+    # inertia force and moment of the bias motion
+    cdef Vec3 force = mul(m, a[0]), moment = inertia_moment(Jx, Jt, x[0], alpha[0], w[0])
+    cdef double dJ = Jx - Jt
+    cdef double along[5]
     cdef int i, j
-    # inertia force and moment of the bias motion: m a, J alpha + w x J w
-    vec3.scale(m, a, force)
-    ax = vec3.dot(x, alpha)
-    vec3.scale(Jt, alpha, moment)
-    vec3.add_scaled(moment, dJ * ax, x, moment)
-    ax = vec3.dot(x, w)
-    vec3.scale(dJ * ax, x, t)
-    add_cross(w, t, moment)
     for i in range(nw):
-        along[i] = vec3.dot(x, axes + 3 * i)
+        along[i] = dot(x[0], axis[i])
     for i in range(nv):
-        bias[i] += vec3.dot(jv + 3 * i, force)
+        bias[i] += dot(jv[i], force)
         for j in range(i + 1):
-            M[7 * i + j] += m * vec3.dot(jv + 3 * i, jv + 3 * j)
+            M[7 * i + j] += m * dot(jv[i], jv[j])
     for i in range(nw):
-        bias[i] += vec3.dot(axes + 3 * i, moment)
+        bias[i] += dot(axis[i], moment)
         for j in range(i + 1):
-            M[7 * i + j] += Jt * vec3.dot(axes + 3 * i, axes + 3 * j) + dJ * along[i] * along[j]
+            M[7 * i + j] += Jt * dot(axis[i], axis[j]) + dJ * along[i] * along[j]
 
 
-cdef inline void carried_rates(const double *v, const double *w0, Motion *k) noexcept nogil:
+cdef inline void carried_rates(const double *v, Motion *k) noexcept nogil:
     """Angular accelerations without q'': each joint axis is carried by what lies before it."""
-    cdef double t[3]
-    cdef double w[3]
+    cdef Vec3 w = k.w0, alpha = xyz(0.0, 0.0, 0.0), rate
     cdef int i
-    vec3.copy(w0, w)
-    vec3.fill(0.0, 0.0, 0.0, k.alpha2)
     for i in range(5):
-        vec3.scale(v[i], k.axis + 3 * i, t)
         if i == 2:
-            vec3.copy(k.alpha2, k.alpha1)
-        if i < 2:
-            add_cross(w, t, k.alpha2)
-        else:
-            add_cross(w, t, k.alpha1)
-        vec3.add(w, t, w)
+            k.alpha2 = alpha
+        rate = mul(v[i], k.axis[i])
+        alpha = add(alpha, cross(w, rate))
+        w = add(w, rate)
+    k.alpha1 = alpha
 
 
 cdef inline void add_swinging_body(const Inertias *p, Motion *k) noexcept nogil:
-    vec3.scale(p.c2, k.x2, k.c2)
-    vec3.fill(0.0, 0.0, 0.0, k.a2)
-    turning_acceleration(k.alpha2, k.w2, k.c2, k.a2)
-    vec3.cross(k.axis, k.c2, k.jv2)
-    vec3.cross(k.axis + 3, k.c2, k.jv2 + 3)
-    add_body(p.m2, p.Jx2, p.Jt2, k.x2, k.jv2, 2, k.axis, 2, k.a2, k.alpha2, k.w2, k.M, k.bias)
+    cdef int i
+    k.c2 = mul(p.c2, k.x2)
+    k.a2 = point_acceleration(xyz(0.0, 0.0, 0.0), k.alpha2, k.w2, k.c2)
+    for i in range(2):
+        k.jv2[i] = cross(k.axis[i], k.c2)
+    add_body(p.m2, p.Jx2, p.Jt2, &k.x2, k.jv2, 2, k.axis, 2, &k.a2, &k.alpha2, &k.w2, k.M, k.bias)
 
 
 cdef inline void add_probe(const Inertias *p, const double *q, const double *v, Motion *k) noexcept nogil:
     """Probe with head, and the rotary inertia of nut, gears and brakes, reduced to the stroke."""
-    cdef double t[3]
-    cdef double s[3]
+    # from the exit bearing to the centre of mass
+    cdef Vec3 s = mul(q[LENGTH] - p.d1, k.x1)
+    cdef Vec3 a_exit = point_acceleration(xyz(0.0, 0.0, 0.0), k.alpha2, k.w2, k.p_exit)
     cdef int i
-    vec3.scale(q[LENGTH] - p.d1, k.x1, s)
-    vec3.add(k.p_exit, s, k.c1)
-    vec3.fill(0.0, 0.0, 0.0, k.a1)
-    turning_acceleration(k.alpha2, k.w2, k.p_exit, k.a1)
-    turning_acceleration(k.alpha1, k.w1, s, k.a1)
-    vec3.scale(2.0 * v[LENGTH], k.x1, t)
-    add_cross(k.w1, t, k.a1)
-    vec3.cross(k.axis, k.c1, k.jv1)
-    vec3.cross(k.axis + 3, k.c1, k.jv1 + 3)
+    k.c1 = add(k.p_exit, s)
+    k.a1 = add(point_acceleration(a_exit, k.alpha1, k.w1, s), cross(k.w1, mul(2.0 * v[LENGTH], k.x1)))
+    for i in range(2):
+        k.jv1[i] = cross(k.axis[i], k.c1)
     for i in range(2, 5):
-        vec3.cross(k.axis + 3 * i, s, k.jv1 + 3 * i)
-    vec3.copy(k.x1, k.jv1 + 15)
-    add_body(p.m1, p.Jx1, p.Jt1, k.x1, k.jv1, 6, k.axis, 5, k.a1, k.alpha1, k.w1, k.M, k.bias)
+        k.jv1[i] = cross(k.axis[i], s)
+    k.jv1[LENGTH] = k.x1
+    add_body(p.m1, p.Jx1, p.Jt1, &k.x1, k.jv1, 6, k.axis, 5, &k.a1, &k.alpha1, &k.w1, k.M, k.bias)
     k.M[DOF * LENGTH + LENGTH] += p.axial_inertia
 
 
 cdef inline void add_limiter(const Inertias *p, const double *q, const double *v, Motion *k) noexcept nogil:
     """Movable limiter, which slides along the swinging body."""
-    cdef double t[3]
-    vec3.scale(q[LIMITER] + p.c3, k.x2, k.c3)
-    vec3.fill(0.0, 0.0, 0.0, k.a3)
-    turning_acceleration(k.alpha2, k.w2, k.c3, k.a3)
-    vec3.scale(2.0 * v[LIMITER], k.x2, t)
-    add_cross(k.w2, t, k.a3)
-    vec3.cross(k.axis, k.c3, k.jv3)
-    vec3.cross(k.axis + 3, k.c3, k.jv3 + 3)
-    add_body(p.m3, p.Jx3, p.Jt3, k.x2, k.jv3, 2, k.axis, 2, k.a3, k.alpha2, k.w2, k.M, k.bias)
-    k.M[DOF * LIMITER + SWING_Y] = p.m3 * vec3.dot(k.x2, k.jv3)
-    k.M[DOF * LIMITER + SWING_Z] = p.m3 * vec3.dot(k.x2, k.jv3 + 3)
+    cdef int i
+    k.c3 = mul(q[LIMITER] + p.c3, k.x2)
+    k.a3 = add(point_acceleration(xyz(0.0, 0.0, 0.0), k.alpha2, k.w2, k.c3), cross(k.w2, mul(2.0 * v[LIMITER], k.x2)))
+    for i in range(2):
+        k.jv3[i] = cross(k.axis[i], k.c3)
+    add_body(p.m3, p.Jx3, p.Jt3, &k.x2, k.jv3, 2, k.axis, 2, &k.a3, &k.alpha2, &k.w2, k.M, k.bias)
+    for i in range(2):
+        k.M[DOF * LIMITER + i] = p.m3 * dot(k.x2, k.jv3[i])
     k.M[DOF * LIMITER + LIMITER] = p.m3
-    k.bias[LIMITER] += p.m3 * vec3.dot(k.x2, k.a3)
+    k.bias[LIMITER] += p.m3 * dot(k.x2, k.a3)
 
 
-cdef void assemble(const Inertias *p, const double *q, const double *v, const double *w0, Motion *k) noexcept nogil:
+cdef void assemble(const Inertias *p, const double *q, const double *v, Motion *k) noexcept nogil:
     """Mass matrix (lower triangle, row length 7) and bias of all bodies and chains; `kinematics` must have been called."""
     cdef int i
     for i in range(DOF * DOF):
         k.M[i] = 0.0
     for i in range(DOF):
         k.bias[i] = 0.0
-    carried_rates(v, w0, k)
+    carried_rates(v, k)
     add_swinging_body(p, k)
     add_probe(p, q, v, k)
     if p.dof == DOF:
         add_limiter(p, q, v, k)
     for i in range(2):
-        add_spring_chain(&p.spring[i], w0, k, &k.spring[i])
-        add_brake_chain(&p.brake[i], w0, k, &k.brake[i])
+        add_spring_chain(&p.spring[i], k, &k.spring[i])
+        add_brake_chain(&p.brake[i], k, &k.brake[i])
 
 
 cdef void factor(int n, double *M) noexcept nogil:
@@ -216,48 +191,35 @@ cdef void solve(int n, const double *L, double *x) noexcept nogil:
 
 
 cdef inline void subtract_body(
-    double m, double Jx, double Jt, const double *x, const double *c, const double *a, const double *alpha, const double *w, double *W
+    double m, double Jx, double Jt, Vec3 x, Vec3 c, Vec3 a, Vec3 alpha, Vec3 w, Wrench *W
 ) noexcept nogil:
     # W -= rate of momentum of one body (force, moment about the origin of A)
-    cdef double force[3]
-    cdef double moment[3]
-    cdef double t[3]
-    vec3.scale(m, a, force)
-    vec3.scale(Jt, alpha, moment)
-    vec3.add_scaled(moment, (Jx - Jt) * vec3.dot(x, alpha), x, moment)
-    vec3.scale((Jx - Jt) * vec3.dot(x, w), x, t)
-    add_cross(w, t, moment)
-    add_cross(c, force, moment)
-    vec3.sub(W, force, W)
-    vec3.sub(W + 3, moment, W + 3)
+    cdef Vec3 force = mul(m, a)
+    W.f = sub(W.f, force)
+    W.m = sub(W.m, add(inertia_moment(Jx, Jt, x, alpha, w), cross(c, force)))
 
 
-cdef void base_wrench(const Inertias *p, const double *q, const Motion *k, const double *acc, const double *w0, double *W) noexcept nogil:
-    """W enters as the external wrench on all moving bodies (at A, A axes) and leaves as the wrench on the base."""
-    cdef double a[3]
-    cdef double alpha[3]
+cdef Wrench base_wrench(const Inertias *p, const Motion *k, const double *acc, Wrench external) noexcept nogil:
+    """Wrench on the base; `external`: the wrench on all moving bodies (both at A, A axes)."""
+    cdef Wrench W = external
+    cdef Vec3 a = k.a2, alpha = k.alpha2
     cdef int i
     # swinging body
-    vec3.copy(k.alpha2, alpha)
-    vec3.copy(k.a2, a)
     for i in range(2):
-        vec3.add_scaled(alpha, acc[i], k.axis + 3 * i, alpha)
-        vec3.add_scaled(a, acc[i], k.jv2 + 3 * i, a)
-    subtract_body(p.m2, p.Jx2, p.Jt2, k.x2, k.c2, a, alpha, k.w2, W)
+        alpha = add(alpha, mul(acc[i], k.axis[i]))
+        a = add(a, mul(acc[i], k.jv2[i]))
+    subtract_body(p.m2, p.Jx2, p.Jt2, k.x2, k.c2, a, alpha, k.w2, &W)
     if p.dof == DOF:
-        vec3.copy(k.a3, a)
-        vec3.add_scaled(a, acc[SWING_Y], k.jv3, a)
-        vec3.add_scaled(a, acc[SWING_Z], k.jv3 + 3, a)
-        vec3.add_scaled(a, acc[LIMITER], k.x2, a)
-        subtract_body(p.m3, p.Jx3, p.Jt3, k.x2, k.c3, a, alpha, k.w2, W)
+        a = add(add(add(k.a3, mul(acc[SWING_Y], k.jv3[0])), mul(acc[SWING_Z], k.jv3[1])), mul(acc[LIMITER], k.x2))
+        subtract_body(p.m3, p.Jx3, p.Jt3, k.x2, k.c3, a, alpha, k.w2, &W)
     # probe
-    vec3.copy(k.alpha1, alpha)
-    vec3.copy(k.a1, a)
+    alpha, a = k.alpha1, k.a1
     for i in range(5):
-        vec3.add_scaled(alpha, acc[i], k.axis + 3 * i, alpha)
+        alpha = add(alpha, mul(acc[i], k.axis[i]))
     for i in range(6):
-        vec3.add_scaled(a, acc[i], k.jv1 + 3 * i, a)
-    subtract_body(p.m1, p.Jx1, p.Jt1, k.x1, k.c1, a, alpha, k.w1, W)
+        a = add(a, mul(acc[i], k.jv1[i]))
+    subtract_body(p.m1, p.Jx1, p.Jt1, k.x1, k.c1, a, alpha, k.w1, &W)
     for i in range(2):
-        subtract_spring_chain(&p.spring[i], &k.spring[i], acc, W)
-        subtract_brake_chain(&p.brake[i], &k.brake[i], acc, w0, W)
+        subtract_spring_chain(&p.spring[i], &k.spring[i], acc, &W)
+        subtract_brake_chain(&p.brake[i], k, &k.brake[i], acc, &W)
+    return W

@@ -5,6 +5,7 @@ A header of structs alone: setup.pyx fills the constants, unit.pyx owns one `Uni
 
 from libc.stdint cimport uint32_t
 
+from rt_kernels.algebra.values cimport Vec3, Wrench
 from rt_kernels.contact.latches cimport Groove, LatchGeometry
 from rt_kernels.contact.primitives cimport Profile
 from rt_kernels.contact.reaction cimport ContactLaw
@@ -51,8 +52,8 @@ cdef enum:
 # ------------------------------------------------------------------------------------------------------------------ bodies and chains
 
 cdef struct SpringChain:
-    double a[3]            # joint centre on the base
-    double b[3]            # joint centre on the swinging body, body axes
+    Vec3 a                 # joint centre on the base
+    Vec3 b                 # joint centre on the swinging body, body axes
     double m1, s1          # cylinder: mass, distance of its centre of mass from a
     double m2, d2          # rod: mass, distance of its centre of mass from b
     double J               # sum of the transverse central inertias
@@ -60,11 +61,11 @@ cdef struct SpringChain:
 
 
 cdef struct BrakeChain:
-    double a[3]            # crank hinge on the base
-    double n[3]            # hinge axis
-    double ex[3]           # crank direction at zero angle
-    double ey[3]           # n x ex
-    double b[3]            # rod end on the swinging body, body axes
+    Vec3 a                 # crank hinge on the base
+    Vec3 n                 # hinge axis
+    Vec3 ex                # crank direction at zero angle
+    Vec3 ey                # n x ex
+    Vec3 b                 # rod end on the swinging body, body axes
     double arm, rod        # lengths
     double elbow           # +1 or -1
     double I               # crank and brake rotor about n
@@ -85,45 +86,34 @@ cdef struct Inertias:
 cdef struct ChainMotion:
     # spring: length, rate; brake: angle as (cos, sin), rate
     double value, rate, cosine, sine
-    double e[3]
-    double e_rate[3]
-    double tip[3]          # brake: crank tip
-    double t[3]            # brake: n x arm
-    double b[3]
-    double db[6]           # two columns: partial velocities of b
-    double b_bias[3]
-    double base_acc[3]     # spring: acceleration of a; brake: of the tip without p''
+    Vec3 e, e_rate         # direction and its rate
+    Vec3 tip               # brake: crank tip
+    Vec3 t                 # brake: n x arm
+    Vec3 b
+    Vec3 db[2]             # partial velocities of b
+    Vec3 b_bias
+    Vec3 base_acc          # spring: acceleration of a; brake: of the tip without p''
     double out_of_reach
 
 
 cdef struct Motion:
+    Vec3 w0                # absolute rate of the base
     # axes of body 2 and probe 1 in A
-    double x2[3]
-    double y2[3]
-    double z2[3]
-    double x1[3]
-    double y1[3]
-    double z1[3]
-    double axis[15]        # joint axes 0..4
-    double p_exit[3]
-    double p_head[3]
-    double w2_rel[3]       # relative to the base
-    double w1_rel[3]
-    double w2[3]           # absolute
-    double w1[3]
-    double v_head[3]       # relative to the base
+    Vec3 x2, y2, z2, x1, y1, z1
+    Vec3 axis[5]           # joint axes 0..4
+    Vec3 p_exit, p_head
+    Vec3 w2_rel, w1_rel    # relative to the base
+    Vec3 w2, w1            # absolute
+    Vec3 v_head            # relative to the base
     double sin_bend[2]
-    double c2[3]
-    double c1[3]
-    double c3[3]
-    double alpha2[3]
-    double alpha1[3]
-    double a2[3]
-    double a1[3]
-    double a3[3]
-    double jv2[6]
-    double jv1[18]
-    double jv3[6]
+    # centres of mass; without q'': their accelerations and the angular ones
+    Vec3 c2, c1, c3
+    Vec3 alpha2, alpha1
+    Vec3 a2, a1, a3
+    # partial velocities of the centres of mass
+    Vec3 jv2[2]
+    Vec3 jv1[6]
+    Vec3 jv3[2]
     double M[49]
     double bias[7]
     ChainMotion spring[2]
@@ -176,12 +166,12 @@ cdef struct Unit:
     Inertias inertias
     Profile cone
     double head_radius
-    double mouth[3]
+    Vec3 mouth
     double mouth_radius
     double entry_x, entry_radius, last_cone_x
     int bottom_face
-    double lining[3 * LININGS]         # front points, limiter frame
-    double lining_run[3 * LININGS]     # from front to rear
+    Vec3 lining[LININGS]               # front points, limiter frame
+    Vec3 lining_run[LININGS]           # from front to rear
     double lining_front, lining_reach
     int rollers
     double roller_radius
@@ -239,10 +229,10 @@ cdef struct Unit:
     # work space of one step (not state)
     Motion motion
     ProbeConeRecord *record            # the auxiliary channels, where the caller wants them
-    double force_T[6]                  # on the target, summed over the sub-steps
-    double force_A[6]
+    Wrench force_T                     # on the target, summed over the sub-steps
+    Wrench force_A
     double deepest                     # penetration of the tick
-    double deepest_at[3]               # its place in T
+    Vec3 deepest_at                    # its place in T
     int deepest_part, deepest_number   # and whose it is
     int touching_part, touching_number  # whose contacts are being looked for
     int latches_held                   # drawn into the head by the release command

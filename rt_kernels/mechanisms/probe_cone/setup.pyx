@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from rt_kernels.algebra.values cimport Vec3, xyz
 from rt_kernels.contact.primitives cimport MAX_VERTICES, prepare_profile
 from rt_kernels.contact.latches cimport Groove
 from rt_kernels.contact.reaction cimport ContactLaw
@@ -30,7 +31,7 @@ cdef int fill_receptacle(Unit *u, v) except -1:
         u.cone.x[i] = rows[i, 0]
         u.cone.rho[i] = rows[i, 1]
     prepare_profile(&u.cone)
-    u.mouth[0], u.mouth[1], u.mouth[2] = rows[1, 0], 0.0, 0.0
+    u.mouth = xyz(rows[1, 0], 0.0, 0.0)
     u.mouth_radius = rows[1, 1]
     u.bottom_face = u.cone.count - 2
     u.entry_x, u.entry_radius = rows[-3, 0], rows[-3, 1]
@@ -55,9 +56,8 @@ cdef int fill_body(Unit *u, v) except -1:
     front, rear = v["lining_front_m"], v["lining_rear_m"]
     for i in range(LININGS):
         c, s = math.cos(2 * math.pi * i / LININGS), math.sin(2 * math.pi * i / LININGS)
-        u.lining[3 * i], u.lining[3 * i + 1], u.lining[3 * i + 2] = front[0], front[1] * c, front[1] * s
-        u.lining_run[3 * i] = rear[0] - front[0]
-        u.lining_run[3 * i + 1], u.lining_run[3 * i + 2] = (rear[1] - front[1]) * c, (rear[1] - front[1]) * s
+        u.lining[i] = xyz(front[0], front[1] * c, front[1] * s)
+        u.lining_run[i] = xyz(rear[0] - front[0], (rear[1] - front[1]) * c, (rear[1] - front[1]) * s)
     u.lining_front = max(front[0], rear[0])
     u.lining_reach = max(front[1], rear[1])
     cam = v["lever_cam"]
@@ -118,13 +118,15 @@ cdef int fill_inertias(Unit *u, v) except -1:
     return 0
 
 
+cdef Vec3 vector(a) except *:
+    return xyz(a[0], a[1], a[2])
+
+
 cdef int fill_chains(Unit *u, v) except -1:
-    cdef int i, j
+    cdef int i
     for i in range(2):
         a, b = v["spring_base_m"][i], v["spring_body_m"][i]
-        for j in range(3):
-            u.inertias.spring[i].a[j] = a[j]
-            u.inertias.spring[i].b[j] = b[j]
+        u.inertias.spring[i].a, u.inertias.spring[i].b = vector(a), vector(b)
         m1, s1, m2, d2, J = v["spring_link"]
         u.inertias.spring[i].m1, u.inertias.spring[i].s1 = m1, s1
         u.inertias.spring[i].m2, u.inertias.spring[i].d2, u.inertias.spring[i].J = m2, d2, J
@@ -141,12 +143,8 @@ cdef int fill_chains(Unit *u, v) except -1:
         gain = (b - tip) @ np.cross(n, arm) / np.linalg.norm(b - tip)
         if abs(gain) < 0.2 * np.linalg.norm(arm):
             raise ValueError(f"brake chain {i + 1}: crank and rod are nearly in line (dead point)")
-        for j in range(3):
-            u.inertias.brake[i].a[j] = a[j]
-            u.inertias.brake[i].n[j] = n[j]
-            u.inertias.brake[i].ex[j] = ex[j]
-            u.inertias.brake[i].ey[j] = ey[j]
-            u.inertias.brake[i].b[j] = b[j]
+        u.inertias.brake[i].a, u.inertias.brake[i].b = vector(a), vector(b)
+        u.inertias.brake[i].n, u.inertias.brake[i].ex, u.inertias.brake[i].ey = vector(n), vector(ex), vector(ey)
         u.inertias.brake[i].arm = np.linalg.norm(arm)
         u.inertias.brake[i].rod = np.linalg.norm(b - tip)
         # on which side of the hinge-to-end line the crank lies

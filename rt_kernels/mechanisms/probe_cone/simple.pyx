@@ -19,7 +19,10 @@ from libc.string cimport memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra.values cimport (
+    Pose, Twist, Vec3, Wrench, add, apply, cross, dot, mul, neg, pose, put, put_wrench, rotate, rotate_back, sub, twist, vec, wrench_of,
+    wrench_sum, xyz,
+)
 from rt_kernels.contact.primitives cimport Contact, Profile, prepare_profile, sphere_in_cavity
 from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
@@ -33,7 +36,7 @@ cdef struct Params:
     Profile cavity
     double head_radius
     double head_mass
-    double probe[3]         # nominal place of the head's centre, A axes
+    Vec3 probe              # nominal place of the head's centre, A axes
     double k_axial, c_axial
     double k_lateral, c_lateral
     double k_contact, c_contact
@@ -54,91 +57,73 @@ cdef struct Self:
     State state
 
 
-cdef double contact_force(const Params *p, const double *centre, const double *v, double *f, double *moment,
-                          double *deepest) noexcept nogil:
-    """Sum of the contact forces of the head on the target and their moment about T; returns how deep the bottom contact is."""
+cdef Wrench contact_force(const Params *p, const State *s, double *deepest, double *bottom) noexcept nogil:
+    """Sum of the contact forces of the head on the target, at and in T; how deep the deepest contact is, and that with the bottom."""
     cdef Contact contacts[8]
-    cdef double v_t[3]
-    cdef double one[3]
-    cdef double r[3]
-    cdef double normal, rate, slip, bottom = 0.0
-    cdef int i
-    cdef int n = sphere_in_cavity(&p.cavity, centre, p.head_radius, contacts, 8)
-    deepest[0] = 0.0
-    for i in range(n):
+    cdef Wrench F_T = wrench_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0))
+    cdef Vec3 v = vec(s.v), n, slip, f
+    cdef double normal, rate, speed
+    cdef int i, count = sphere_in_cavity(&p.cavity, s.p, p.head_radius, contacts, 8)
+    deepest[0] = bottom[0] = 0.0
+    for i in range(count):
+        n = vec(contacts[i].n)
         # Kelvin-Voigt, never pulling
-        rate = vec3.dot(contacts[i].n, v)
+        rate = dot(n, v)
         normal = p.k_contact * contacts[i].depth + p.c_contact * rate
         if normal < 0.0:
             normal = 0.0
         # friction along the sliding velocity, smooth at zero
-        vec3.add_scaled(v, -rate, contacts[i].n, v_t)
-        slip = sqrt(vec3.dot(v_t, v_t) + p.slip_speed * p.slip_speed)
-        vec3.scale(normal, contacts[i].n, one)
-        vec3.add_scaled(one, p.friction * normal / slip, v_t, one)
-        vec3.add(f, one, f)
-        vec3.cross(contacts[i].r, one, r)
-        vec3.add(moment, r, moment)
+        slip = sub(v, mul(rate, n))
+        speed = sqrt(dot(slip, slip) + p.slip_speed * p.slip_speed)
+        f = add(mul(normal, n), mul(p.friction * normal / speed, slip))
+        F_T = wrench_sum(F_T, wrench_of(f, cross(vec(contacts[i].r), f)))
         if contacts[i].depth > deepest[0]:
             deepest[0] = contacts[i].depth
         # the last face of the profile is the bottom of the socket
         if contacts[i].index == p.cavity.count - 2:
-            bottom = contacts[i].depth
-    return bottom
+            bottom[0] = contacts[i].depth
+    return F_T
 
 
-cdef void spring_force(const Params *p, const MechanismInput *inp, const State *s, double *d, double *f_T) noexcept nogil:
+cdef inline Vec3 base_velocity(Vec3 p_TQ, Pose X_TA, Twist V_TA) noexcept nogil:
+    # of the point of the active unit that is at p_TQ
+    return add(cross(V_TA.w, sub(p_TQ, X_TA.p)), V_TA.v)
+
+
+cdef Vec3 spring_force(const Params *p, Pose X_TA, Twist V_TA, const State *s, Vec3 *d) noexcept nogil:
     """Force of the probe on the head, T axes; d: deflection in A axes."""
-    cdef double n[3]
-    cdef double r[3]
-    cdef double v[3]
-    cdef double rate[3]
-    cdef double f[3]
-    quat.rotate(inp.X_TA + 3, p.probe, r)
-    vec3.add(inp.X_TA, r, n)
-    vec3.sub(s.p, n, d)
-    # rate of the deflection as the active unit sees it: v_head - v_A - w x (p_head - p_A)
-    vec3.sub(s.p, inp.X_TA, r)
-    vec3.cross(inp.V_TA + 3, r, v)
-    vec3.add(v, inp.V_TA, v)
-    vec3.sub(s.v, v, rate)
-    quat.rotate_back(inp.X_TA + 3, d, d)
-    quat.rotate_back(inp.X_TA + 3, rate, rate)
-    f[0] = -p.k_axial * d[0] - p.c_axial * rate[0]
-    f[1] = -p.k_lateral * d[1] - p.c_lateral * rate[1]
-    f[2] = -p.k_lateral * d[2] - p.c_lateral * rate[2]
-    quat.rotate(inp.X_TA + 3, f, f_T)
+    cdef Vec3 p_TH = vec(s.p)
+    cdef Vec3 p_TN = apply(X_TA, p.probe)
+    # rate of the deflection in the turning axes A: v_head - v_A - w x (p_head - p_A)
+    cdef Vec3 rate = rotate_back(X_TA.q, sub(vec(s.v), base_velocity(p_TH, X_TA, V_TA)))
+    d[0] = rotate_back(X_TA.q, sub(p_TH, p_TN))
+    return rotate(X_TA.q, xyz(-p.k_axial * d.x - p.c_axial * rate.x,
+                              -p.k_lateral * d.y - p.c_lateral * rate.y,
+                              -p.k_lateral * d.z - p.c_lateral * rate.z))
 
 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
     cdef const Params *p = &(<Self *>self).params
     cdef State *s = &(<Self *>self).state
-    cdef double d[3]
-    cdef double f_spring[3]
-    cdef double f_target[3]
-    cdef double m_target[3]
-    cdef double f_latch[3]
-    cdef double total[3]
-    cdef double r[3]
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V_TA = twist(inp.V_TA)
+    cdef Wrench F_T
+    cdef Vec3 d, f_spring, f_latch, f_A
     cdef double deepest = 0.0, bottom = 0.0, worst = 0.0
     cdef double h, pull
     cdef int n = 1
     memset(out, 0, sizeof(MechanismOutput))
     if not s.started:
         # the head starts at its nominal place, moving with the active unit
-        pose.apply(inp.X_TA, p.probe, s.p)
-        vec3.sub(s.p, inp.X_TA, r)
-        vec3.cross(inp.V_TA + 3, r, s.v)
-        vec3.add(s.v, inp.V_TA, s.v)
+        put(apply(X_TA, p.probe), s.p)
+        put(base_velocity(vec(s.p), X_TA, V_TA), s.v)
         s.started = 1
     if inp.dt > 1e-4:
         n = <int>(inp.dt / 1e-4 + 0.999999)
     h = inp.dt / n
     for _ in range(n):
-        spring_force(p, inp, s, d, f_spring)
-        memset(f_target, 0, sizeof(f_target))
-        memset(m_target, 0, sizeof(m_target))
-        bottom = contact_force(p, s.p, s.v, f_target, m_target, &deepest)
+        f_spring = spring_force(p, X_TA, V_TA, s, &d)
+        F_T = contact_force(p, s, &deepest, &bottom)
         if deepest > worst:
             worst = deepest
         # the latch closes around a head that is deep enough in the socket, and opens on command
@@ -150,21 +135,15 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
             # pulls at the target through the head, never pushes
             pull = p.k_latch * (s.p[0] - p.capture_x) + p.c_latch * s.v[0]
             if pull < 0.0:
-                vec3.fill(pull, 0.0, 0.0, f_latch)
-                vec3.add(f_target, f_latch, f_target)
-                vec3.cross(s.p, f_latch, r)
-                vec3.add(m_target, r, m_target)
+                f_latch = xyz(pull, 0.0, 0.0)
+                F_T = wrench_sum(F_T, wrench_of(f_latch, cross(vec(s.p), f_latch)))
         # head: what the probe does to it, less what it does to the target
-        vec3.sub(f_spring, f_target, total)
-        vec3.add_scaled(s.v, h / p.head_mass, total, s.v)
-        vec3.add_scaled(s.p, h, s.v, s.p)
-    vec3.copy(f_target, out.F_T)
-    vec3.copy(m_target, out.F_T + 3)
+        put(add(vec(s.v), mul(h / p.head_mass, sub(f_spring, F_T.f))), s.v)
+        put(add(vec(s.p), mul(h, vec(s.v))), s.p)
+    put_wrench(F_T, out.F_T)
     # the active unit bears the opposite of the spring force, at the head's nominal place moved by the deflection
-    vec3.scale(-1.0, f_spring, r)
-    quat.rotate_back(inp.X_TA + 3, r, out.F_A)
-    vec3.add(p.probe, d, r)
-    vec3.cross(r, out.F_A, out.F_A + 3)
+    f_A = rotate_back(X_TA.q, neg(f_spring))
+    put_wrench(wrench_of(f_A, cross(add(p.probe, d), f_A)), out.F_A)
     if deepest > 0.0:
         out.signals |= MECHANISM_SIGNAL_DK1
     if s.latched:
@@ -175,9 +154,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         out.signals |= MECHANISM_SIGNAL_RELEASED
     if worst > p.depth_max:
         out.status |= MECHANISM_STATUS_OUT_OF_RANGE
-    out.analog[0] = -d[0]
-    out.analog[1] = d[1]
-    out.analog[2] = d[2]
+    put(xyz(-d.x, d.y, d.z), out.analog)
 
 
 cdef class ProbeConeSimple(MechanismPart):
@@ -227,8 +204,7 @@ cdef class ProbeConeSimple(MechanismPart):
         p.friction, p.slip_speed = keys["friction"], keys["slip_speed_m_s"]
         p.depth_max = keys["penetration_max_m"]
         p.k_latch, p.c_latch, p.capture_x = keys["latch_stiffness_n_per_m"], keys["latch_damping_n_s_per_m"], keys["capture_x_m"]
-        for i in range(3):
-            p.probe[i] = keys["probe_m"][i]
+        p.probe = xyz(keys["probe_m"][0], keys["probe_m"][1], keys["probe_m"][2])
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
@@ -243,12 +219,11 @@ cdef class ProbeConeSimple(MechanismPart):
     def max_penetration(self, X_TA):
         """Depth of the undeflected head in the cavity's surface at the relative pose X_TA (7), m; 0 without contact."""
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
-        cdef double centre[3]
+        cdef Vec3 centre = apply(pose(&X[0]), self.c.params.probe)
         cdef Contact contacts[8]
         cdef double deepest = 0.0
         cdef int i, n
-        pose.apply(&X[0], self.c.params.probe, centre)
-        n = sphere_in_cavity(&self.c.params.cavity, centre, self.c.params.head_radius, contacts, 8)
+        n = sphere_in_cavity(&self.c.params.cavity, &centre.x, self.c.params.head_radius, contacts, 8)
         for i in range(n):
             if contacts[i].depth > deepest:
                 deepest = contacts[i].depth

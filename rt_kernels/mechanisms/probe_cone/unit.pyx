@@ -22,8 +22,11 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport atan2
+from rt_kernels.algebra.values cimport (
+    Mat3, Pose, Quat, Twist, Vec3, Wrench, add, cross, dot, exponential, mat_transposed_vec, mat_vec, mul, pose, pose_of, put, put_wrench,
+    quat_multiply, rotate, sub, to_matrix, twist, twist_of, vec, wrench, wrench_of, wrench_sum, xyz,
+)
 from rt_kernels.codes cimport (MECHANISM_COMMAND_EXTRA_BRAKES, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_INITIAL_POSITION,
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.mechanisms.common.drive cimport drive_angle, drive_rate
@@ -35,8 +38,7 @@ from rt_kernels.mechanisms.probe_cone.dynamics cimport assemble, base_wrench, fa
 from rt_kernels.mechanisms.probe_cone.joints cimport accept_joints, joint_forces, lateral_losses
 from rt_kernels.mechanisms.probe_cone.latches cimport latch_contacts
 from rt_kernels.mechanisms.probe_cone.model cimport (
-    DOF, LENGTH, LIMITER, PART_BENDING, PART_BRAKE_CHAIN, PART_COVER, PART_LATERAL_SPRING, PART_NONE, PART_TORSION, TWIST, Motion, State,
-    Unit,
+    DOF, LENGTH, LIMITER, PART_BENDING, PART_BRAKE_CHAIN, PART_COVER, PART_LATERAL_SPRING, PART_NONE, PART_TORSION, Motion, State, Unit,
 )
 from rt_kernels.mechanisms.probe_cone.record cimport ProbeConeRecord
 from rt_kernels.mechanisms.probe_cone.setup cimport fill_unit
@@ -61,100 +63,81 @@ cdef struct Bodies:
 
 # contact wrenches about A, A axes
 cdef struct Wrenches:
-    double head[6]
-    double swing[6]
-    double limiter[6]
-    double base[6]
+    Wrench head
+    Wrench swing
+    Wrench limiter
+    Wrench base
 
 
-cdef inline void body_in_T(const double *p_TA, const double *R_TA, const double *V, const double *local, const double *v_local,
-                           const double *w_local,
-                           Body *b) noexcept nogil:
-    """Reference point `local` (A axes, moving at v_local relative to A, body turning at w_local): place and twist in T."""
-    cdef double r[3]
-    cdef double t[3]
-    rot3.apply(R_TA, local, r)
-    vec3.add(p_TA, r, b.p)
-    vec3.cross(V + 3, r, t)
-    vec3.add(V, t, b.v)
-    rot3.apply(R_TA, v_local, t)
-    vec3.add(b.v, t, b.v)
-    rot3.apply(R_TA, w_local, t)
-    vec3.add(V + 3, t, b.w)
-    vec3.fill(0.0, 0.0, 0.0, b.f)
-    vec3.fill(0.0, 0.0, 0.0, b.m)
+cdef inline void place(const Pose *X_TA, const Mat3 *R_TA, const Twist *V, const Vec3 *p_AB, const Vec3 *v_AB, const Vec3 *w_AB,
+                       Body *b) noexcept nogil:
+    """Place and twist in T of a body whose reference point is p_AB and whose motion relative to A is v_AB, w_AB, all in A axes."""
+    cdef Vec3 r = mat_vec(R_TA[0], p_AB[0])
+    b.p = add(X_TA.p, r)
+    b.v = add(add(V.v, cross(V.w, r)), mat_vec(R_TA[0], v_AB[0]))
+    b.w = add(V.w, mat_vec(R_TA[0], w_AB[0]))
+    b.F = wrench_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0))
 
 
-cdef inline void columns(const double *R_TA, const double *x, const double *y, const double *z, double *R) noexcept nogil:
-    # matrix whose columns are the axes x, y, z (A components) taken to T
-    cdef double t[3]
-    cdef int i
-    rot3.apply(R_TA, x, t)
-    for i in range(3):
-        R[3 * i] = t[i]
-    rot3.apply(R_TA, y, t)
-    for i in range(3):
-        R[3 * i + 1] = t[i]
-    rot3.apply(R_TA, z, t)
-    for i in range(3):
-        R[3 * i + 2] = t[i]
+cdef inline Mat3 columns(Vec3 x, Vec3 y, Vec3 z) noexcept nogil:
+    cdef Mat3 R
+    R.xx = x.x; R.xy = y.x; R.xz = z.x
+    R.yx = x.y; R.yy = y.y; R.yz = z.y
+    R.zx = x.z; R.zy = y.z; R.zz = z.z
+    return R
 
 
-cdef inline void place_bodies(const Unit *u, const double *p_TA, const double *R_TA, const double *V, Bodies *b) noexcept nogil:
+cdef inline void place_bodies(const Unit *u, const Pose *X_TA, const Mat3 *R_TA, const Twist *V, Bodies *b) noexcept nogil:
     """Places, axes and twists of all bodies in T; their contact sums begin at zero."""
     cdef const Motion *k = &u.motion
-    cdef double zero[3]
-    cdef double local[3]
-    cdef double v_local[3]
-    vec3.fill(0.0, 0.0, 0.0, zero)
-    body_in_T(p_TA, R_TA, V, k.p_head, k.v_head, k.w1_rel, &b.head)
-    columns(R_TA, k.x1, k.y1, k.z1, b.head.R)
-    body_in_T(p_TA, R_TA, V, zero, zero, k.w2_rel, &b.swing)
-    columns(R_TA, k.x2, k.y2, k.z2, b.swing.R)
-    body_in_T(p_TA, R_TA, V, zero, zero, zero, &b.base)
-    memcpy(b.base.R, R_TA, sizeof(b.base.R))
+    cdef Vec3 rest = xyz(0.0, 0.0, 0.0)
     # the limiter: at rest on the body, or sliding along it
-    vec3.scale(u.state.q[LIMITER], k.x2, local)
-    vec3.cross(k.w2_rel, local, v_local)
-    vec3.add_scaled(v_local, u.state.v[LIMITER], k.x2, v_local)
-    body_in_T(p_TA, R_TA, V, local, v_local, k.w2_rel, &b.limiter)
-    memcpy(b.limiter.R, b.swing.R, sizeof(b.limiter.R))
+    cdef Vec3 p_AL = mul(u.state.q[LIMITER], k.x2)
+    cdef Vec3 v_AL = add(cross(k.w2_rel, p_AL), mul(u.state.v[LIMITER], k.x2))
+    place(X_TA, R_TA, V, &k.p_head, &k.v_head, &k.w1_rel, &b.head)
+    place(X_TA, R_TA, V, &rest, &rest, &k.w2_rel, &b.swing)
+    place(X_TA, R_TA, V, &rest, &rest, &rest, &b.base)
+    place(X_TA, R_TA, V, &p_AL, &v_AL, &k.w2_rel, &b.limiter)
+    b.head.R = columns(mat_vec(R_TA[0], k.x1), mat_vec(R_TA[0], k.y1), mat_vec(R_TA[0], k.z1))
+    b.swing.R = columns(mat_vec(R_TA[0], k.x2), mat_vec(R_TA[0], k.y2), mat_vec(R_TA[0], k.z2))
+    b.base.R = R_TA[0]
+    b.limiter.R = b.swing.R
 
 
-cdef inline void to_A(const double *R_TA, const Body *b, double *W) noexcept nogil:
-    rot3.apply_transposed(R_TA, b.f, W)
-    rot3.apply_transposed(R_TA, b.m, W + 3)
+cdef inline Wrench in_A(const Mat3 *R_TA, Wrench F) noexcept nogil:
+    return wrench_of(mat_transposed_vec(R_TA[0], F.f), mat_transposed_vec(R_TA[0], F.m))
 
 
-cdef inline void find_contacts(Unit *u, const double *R_TA, Bodies *b, Sums *sums, Wrenches *W) noexcept nogil:
+cdef inline void find_contacts(Unit *u, const Mat3 *R_TA, Bodies *b, Sums *sums, Wrenches *W) noexcept nogil:
     """All contacts: sums on the target, wrenches on the bodies (A axes)."""
     head_contacts(u, &b.head, sums)
     latch_contacts(u, &b.head, sums)
     limiter_contacts(u, &b.limiter, sums)
     roller_contacts(u, &b.swing, sums)
     plane_contacts(u, &b.base, sums)
-    to_A(R_TA, &b.head, W.head)
-    to_A(R_TA, &b.swing, W.swing)
-    to_A(R_TA, &b.limiter, W.limiter)
-    to_A(R_TA, &b.base, W.base)
+    W.head = in_A(R_TA, b.head.F)
+    W.swing = in_A(R_TA, b.swing.F)
+    W.limiter = in_A(R_TA, b.limiter.F)
+    W.base = in_A(R_TA, b.base.F)
 
 
 # ------------------------------------------------------------------------------------------------------------------- equations of motion
 
-cdef inline void add_generalised(const Motion *k, const double *W, int axes, bint on_probe, double *Q) noexcept nogil:
-    """Generalised forces of a wrench (about A, A axes) on a body carried by joints 0 .. axes-1."""
-    cdef double moment[3]
-    cdef double arm[3]
+cdef inline void add_generalised(const Motion *k, Wrench F, double *Q) noexcept nogil:
+    """Generalised forces of a wrench (about A, A axes) on a body that the swing carries."""
     cdef int i
     for i in range(2):
-        Q[i] += vec3.dot(k.axis + 3 * i, W + 3)
-    if on_probe:
-        # joints of the probe lie at the exit bearing
-        vec3.cross(k.p_exit, W, arm)
-        vec3.sub(W + 3, arm, moment)
-        for i in range(2, axes):
-            Q[i] += vec3.dot(k.axis + 3 * i, moment)
-        Q[LENGTH] += vec3.dot(k.x1, W)
+        Q[i] += dot(k.axis[i], F.m)
+
+
+cdef inline void add_generalised_of_probe(const Motion *k, Wrench F, double *Q) noexcept nogil:
+    """Those of a wrench on the probe, whose joints 2, 3, 4 lie at the exit bearing."""
+    cdef Vec3 moment = sub(F.m, cross(k.p_exit, F.f))
+    cdef int i
+    add_generalised(k, F, Q)
+    for i in range(2, 5):
+        Q[i] += dot(k.axis[i], moment)
+    Q[LENGTH] += dot(k.x1, F.f)
 
 
 cdef inline double kinetic_energy(Unit *u) noexcept nogil:
@@ -169,19 +152,19 @@ cdef inline double kinetic_energy(Unit *u) noexcept nogil:
     return e
 
 
-cdef inline void accelerations(Unit *u, const Wrenches *W, const double *w0, double h, double *acc) noexcept nogil:
+cdef inline void accelerations(Unit *u, const Wrenches *W, double h, double *acc) noexcept nogil:
     """Generalised forces of contacts, joints and stroke; M q'' = Q - bias; then the friction that may stop the stroke."""
     cdef Motion *k = &u.motion
     cdef double Q[DOF]
     cdef int i, n = u.inertias.dof
-    assemble(&u.inertias, u.state.q, u.state.v, w0, k)
+    assemble(&u.inertias, u.state.q, u.state.v, k)
     for i in range(DOF):
         Q[i] = 0.0
-    add_generalised(k, W.head, TWIST + 1, True, Q)
-    add_generalised(k, W.swing, 2, False, Q)
-    add_generalised(k, W.limiter, 2, False, Q)
+    add_generalised_of_probe(k, W.head, Q)
+    add_generalised(k, W.swing, Q)
+    add_generalised(k, W.limiter, Q)
     if u.movable:
-        Q[LIMITER] += vec3.dot(k.x2, W.limiter)
+        Q[LIMITER] += dot(k.x2, W.limiter.f)
     joint_forces(u, Q)
     stroke_forces(u, Q)
     for i in range(DOF):
@@ -192,32 +175,23 @@ cdef inline void accelerations(Unit *u, const Wrenches *W, const double *w0, dou
     u.record.stored.kinetic = kinetic_energy(u)
     factor(n, k.M)
     solve(n, k.M, acc)
-    axial_friction(u, k.M, vec3.dot(k.x1, W.head), h, acc)
+    axial_friction(u, k.M, dot(k.x1, W.head.f), h, acc)
 
 
-cdef inline void sum_wrenches(Unit *u, const Wrenches *W, const Sums *sums, const double *w0, const double *acc) noexcept nogil:
+cdef inline void sum_wrenches(Unit *u, const Wrenches *W, const Sums *sums, const double *acc) noexcept nogil:
     """Wrench on the base: external less rate of momentum, and what acts on the base itself;
     adds it and the target's to those of the tick."""
-    cdef double t[3]
-    cdef double *base = u.record.base
-    cdef int i
-    vec3.add(W.head, W.swing, t)
-    vec3.add(t, W.limiter, base)
-    vec3.add(W.head + 3, W.swing + 3, t)
-    vec3.add(t, W.limiter + 3, base + 3)
-    base_wrench(&u.inertias, u.state.q, &u.motion, acc, w0, base)
-    for i in range(6):
-        base[i] += W.base[i]
-        u.force_A[i] += base[i]
-        u.force_T[i] += sums.F_T[i]
+    cdef Wrench external = wrench_sum(wrench_sum(W.head, W.swing), W.limiter)
+    cdef Wrench base = wrench_sum(base_wrench(&u.inertias, &u.motion, acc, external), W.base)
+    put_wrench(base, u.record.base)
+    u.force_A = wrench_sum(u.force_A, base)
+    u.force_T = wrench_sum(u.force_T, sums.F_T)
 
 
-cdef inline void account(Unit *u, const Sums *sums, const double *V) noexcept nogil:
+cdef inline void account(Unit *u, const Sums *sums, const Twist *V) noexcept nogil:
     """Work of the target, whose surface moves at -V relative to the base, and losses of the lateral damper and the limiter."""
-    cdef double t[3]
-    vec3.cross(sums.p_TA, sums.F_T, t)
-    vec3.sub(sums.F_T + 3, t, t)
-    u.state.supplied += sums.h * (vec3.dot(sums.F_T, V) + vec3.dot(t, V + 3))
+    cdef Vec3 m_A = sub(sums.F_T.m, cross(sums.p_TA, sums.F_T.f))
+    u.state.supplied += sums.h * (dot(sums.F_T.f, V.v) + dot(m_A, V.w))
     lateral_losses(u, sums.h)
     if u.movable:
         u.state.lost.limiter += sums.h * u.limiter_loss
@@ -226,26 +200,23 @@ cdef inline void account(Unit *u, const Sums *sums, const double *V) noexcept no
 cdef inline void note_motion(Unit *u, const Body *head, const Wrenches *W, const Sums *sums) noexcept nogil:
     # where the head was and what the contacts did in this sub-step
     cdef ProbeConeRecord *r = u.record
-    cdef int i
     r.stored.contact = sums.stored
-    memcpy(r.contact, W.head, sizeof(r.contact))
-    memcpy(r.lever, W.swing, sizeof(r.lever))
-    memcpy(r.limiter, W.limiter, sizeof(r.limiter))
-    memcpy(r.target, sums.F_T, sizeof(r.target))
-    vec3.copy(head.p, r.head)
-    vec3.copy(head.v, r.head_v)
-    vec3.copy(head.w, r.head_w)
-    for i in range(3):
-        r.axis[i] = head.R[3 * i]
+    put_wrench(W.head, r.contact)
+    put_wrench(W.swing, r.lever)
+    put_wrench(W.limiter, r.limiter)
+    put_wrench(sums.F_T, r.target)
+    put(head.p, r.head)
+    put(head.v, r.head_v)
+    put(head.w, r.head_w)
+    put(xyz(head.R.xx, head.R.yx, head.R.zx), r.axis)
 
 
 # ---------------------------------------------------------------------------------------------------------------------- sub-step
 
-cdef void substep(Unit *u, const double *p_TA, const double *q_TA, const double *V, const double *w0, double h,
-                  uint32_t commands) noexcept nogil:
-    """One sub-step with the base at the pose p_TA, q_TA, twist V (T axes) and absolute rate w0 (A axes)."""
+cdef void substep(Unit *u, const Pose *X_TA, const Twist *V, Vec3 w0, double h, uint32_t commands) noexcept nogil:
+    """One sub-step with the base at the pose X_TA, twist V (T axes) and absolute rate w0 (A axes)."""
     cdef State *s = &u.state
-    cdef double R_TA[9]
+    cdef Mat3 R_TA = to_matrix(X_TA.q)
     cdef Bodies bodies
     cdef Sums sums
     cdef Wrenches W
@@ -253,17 +224,16 @@ cdef void substep(Unit *u, const double *p_TA, const double *q_TA, const double 
     cdef int i
     memset(u.record, 0, sizeof(ProbeConeRecord))
     memset(&sums, 0, sizeof(Sums))
-    vec3.copy(p_TA, sums.p_TA)
+    sums.p_TA = X_TA.p
     sums.h = h
     u.brake_factor = u.extra_brakes if commands & MECHANISM_COMMAND_EXTRA_BRAKES else 1.0
     # where everything is, and what touches
     kinematics(&u.inertias, s.q, s.v, w0, &u.motion)
-    quat.to_matrix(q_TA, R_TA)
-    place_bodies(u, p_TA, R_TA, V, &bodies)
-    find_contacts(u, R_TA, &bodies, &sums, &W)
+    place_bodies(u, X_TA, &R_TA, V, &bodies)
+    find_contacts(u, &R_TA, &bodies, &sums, &W)
     # forces and accelerations
-    accelerations(u, &W, w0, h, acc)
-    sum_wrenches(u, &W, &sums, w0, acc)
+    accelerations(u, &W, h, acc)
+    sum_wrenches(u, &W, &sums, acc)
     account(u, &sums, V)
     run_drive(u, commands, h)
     # new rates, new coordinates, new reactions
@@ -279,8 +249,8 @@ cdef void substep(Unit *u, const double *p_TA, const double *q_TA, const double 
 
 # -------------------------------------------------------------------------------------------------------------------------- step
 
-cdef inline void out_of_range(Unit *u, int part, int number, double value, double limit, const double *at) noexcept nogil:
-    """A law is used beyond its valid range; the first time is remembered: part, number, value, limit, place in T (or NULL)."""
+cdef inline void out_of_range(Unit *u, int part, int number, double value, double limit, Vec3 at) noexcept nogil:
+    """A law is used beyond its valid range; the state keeps the first time: part, number, value, limit, place in T (of contacts only)."""
     cdef State *s = &u.state
     u.status |= MECHANISM_STATUS_OUT_OF_RANGE
     if s.invalid_part != PART_NONE:
@@ -288,14 +258,13 @@ cdef inline void out_of_range(Unit *u, int part, int number, double value, doubl
     s.invalid_part, s.invalid_number = part, number
     s.invalid_value, s.invalid_limit = value, limit
     s.invalid_time = s.time
-    if at != NULL:
-        vec3.copy(at, s.invalid_at)
+    put(at, s.invalid_at)
 
 
 cdef inline void check_element(Unit *u, int part, int number, const HysteresisTable *t, double x) noexcept nogil:
     """Has an elastic element been deformed further than its table goes?"""
     if beyond_table(t, x):
-        out_of_range(u, part, number, x, t.up.q[t.up.n - 1] if x > 0.0 else t.up.q[0], NULL)
+        out_of_range(u, part, number, x, t.up.q[t.up.n - 1] if x > 0.0 else t.up.q[0], xyz(0.0, 0.0, 0.0))
 
 
 cdef inline void check_validity(Unit *u) noexcept nogil:
@@ -309,24 +278,17 @@ cdef inline void check_validity(Unit *u) noexcept nogil:
         check_element(u, PART_BENDING, i + 1, &u.bend, s.bend[i].q)
         check_element(u, PART_LATERAL_SPRING, i + 1, &u.lateral, s.lateral[i].q)
         if u.motion.brake[i].out_of_reach > 0.0:
-            out_of_range(u, PART_BRAKE_CHAIN, i + 1, u.motion.brake[i].out_of_reach, 0.0, NULL)
+            out_of_range(u, PART_BRAKE_CHAIN, i + 1, u.motion.brake[i].out_of_reach, 0.0, xyz(0.0, 0.0, 0.0))
     check_element(u, PART_TORSION, 1, &u.twist, s.twist.q)
     if u.cover_on:
         check_element(u, PART_COVER, 1, &u.cover, s.cover.q)
 
 
-cdef inline void on_the_cover(const State *s, double *p, const double *q, double *V) noexcept nogil:
+cdef inline void on_the_cover(const State *s, Pose *X_TA, Twist *V) noexcept nogil:
     """The hatch cover moves the base along X_A: its place and velocity with it."""
-    cdef double shift[3]
-    cdef double t[3]
-    vec3.fill(s.cover_x, 0.0, 0.0, shift)
-    quat.rotate(q, shift, shift)
-    vec3.add(p, shift, p)
-    vec3.cross(V + 3, shift, t)
-    vec3.add(V, t, V)
-    vec3.fill(s.cover_v, 0.0, 0.0, shift)
-    quat.rotate(q, shift, shift)
-    vec3.add(V, shift, V)
+    cdef Vec3 shift = rotate(X_TA.q, xyz(s.cover_x, 0.0, 0.0))
+    X_TA.p = add(X_TA.p, shift)
+    V.v = add(add(V.v, cross(V.w, shift)), rotate(X_TA.q, xyz(s.cover_v, 0.0, 0.0)))
 
 
 cdef inline void release(Unit *u) noexcept nogil:
@@ -335,14 +297,16 @@ cdef inline void release(Unit *u) noexcept nogil:
     u.signals |= MECHANISM_SIGNAL_RELEASED
 
 
+cdef inline Wrench mean(Wrench F, int n) noexcept nogil:
+    return wrench_of(xyz(F.f.x / n, F.f.y / n, F.f.z / n), xyz(F.m.x / n, F.m.y / n, F.m.z / n))
+
+
 cdef inline void report(Unit *u, MechanismOutput *out) noexcept nogil:
     """Wrenches, sensors and validity of the tick."""
     cdef State *s = &u.state
-    cdef int i
     # mean over the sub-steps: the impulse of the tick is exact
-    for i in range(6):
-        out.F_T[i] = u.force_T[i] / u.substeps
-        out.F_A[i] = u.force_A[i] / u.substeps
+    put_wrench(mean(u.force_T, u.substeps), out.F_T)
+    put_wrench(mean(u.force_A, u.substeps), out.F_A)
     if u.cover_on:
         out.F_A[0] = s.cover_force
     if s.q[LENGTH] >= u.length0 - 1e-3:
@@ -372,7 +336,7 @@ cdef inline double total(const void *energies, size_t size) noexcept nogil:
     return result
 
 
-cdef inline void note_state(Unit *u, const double *p, const double *V, uint32_t commands) noexcept nogil:
+cdef inline void note_state(Unit *u, Vec3 p_TA, Vec3 w_TA, uint32_t commands) noexcept nogil:
     """The rest of the record: state at the end of the tick, sums of the energy ledger."""
     cdef ProbeConeRecord *r = u.record
     cdef const State *s = &u.state
@@ -397,13 +361,13 @@ cdef inline void note_state(Unit *u, const double *p, const double *V, uint32_t 
     r.cover.v = s.cover_v
     r.cover.force = s.cover_force
     # whole unit
-    vec3.copy(p, r.base_p)
-    vec3.copy(V + 3, r.base_w)
+    put(p_TA, r.base_p)
+    put(w_TA, r.base_w)
     r.penetration = u.deepest
     r.over_limit = s.over_limit
     r.invalid.part, r.invalid.number = s.invalid_part, s.invalid_number
     r.invalid.value, r.invalid.limit, r.invalid.time = s.invalid_value, s.invalid_limit, s.invalid_time
-    vec3.copy(s.invalid_at, r.invalid.at)
+    put(vec(s.invalid_at), r.invalid.at)
     r.commands = commands
     r.time = s.time
     # ledger
@@ -416,19 +380,14 @@ cdef inline void note_state(Unit *u, const double *p, const double *V, uint32_t 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
     cdef Unit *u = <Unit *>self
     cdef double h = inp.dt / u.substeps
-    cdef double p[3]
-    cdef double q[4]
-    cdef double V[6]
-    cdef double turn[4]
-    cdef double step[3]
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Twist V = twist(inp.V_TA)
+    cdef Quat turn
     u.record = <ProbeConeRecord *>aux
-    vec3.copy(inp.X_TA, p)
-    quat.copy(inp.X_TA + 3, q)
-    memcpy(V, inp.V_TA, sizeof(V))
     if u.cover_on:
-        on_the_cover(&u.state, p, q, V)
-    memset(u.force_T, 0, sizeof(u.force_T))
-    memset(u.force_A, 0, sizeof(u.force_A))
+        on_the_cover(&u.state, &X_TA, &V)
+    memset(&u.force_T, 0, sizeof(Wrench))
+    memset(&u.force_A, 0, sizeof(Wrench))
     u.deepest = 0.0
     u.signals = 0
     u.status = 0
@@ -436,16 +395,14 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     if inp.commands & MECHANISM_COMMAND_RELEASE:
         release(u)
     # rotation of one sub-step, in T axes
-    vec3.scale(h, V + 3, step)
-    quat.exponential(step, turn)
+    turn = exponential(mul(h, V.w))
     for _ in range(u.substeps):
-        substep(u, p, q, V, inp.w_A, h, inp.commands)
+        substep(u, &X_TA, &V, vec(inp.w_A), h, inp.commands)
         if u.cover_on:
             cover_step(u, u.record.base[0], h)
-        vec3.add_scaled(p, h, V, p)
-        quat.multiply(turn, q, q)
+        X_TA = pose_of(add(X_TA.p, mul(h, V.v)), quat_multiply(turn, X_TA.q))
     report(u, out)
-    note_state(u, p, V, inp.commands)
+    note_state(u, X_TA.p, V.w, inp.commands)
 
 
 # -------------------------------------------------------------------------------------------------------------------------- the part
@@ -500,25 +457,17 @@ cdef class ProbeCone(MechanismPart):
         cdef Unit *u = &self.unit
         cdef Unit copy
         cdef ProbeConeRecord record
-        cdef double p[3]
-        cdef double q[4]
-        cdef double V[6]
-        cdef double w[3]
-        cdef int i
+        cdef double[::1] X = np.ascontiguousarray(X_TA, dtype=float).reshape(7)
+        cdef Pose X_ = pose(&X[0])
+        cdef Vec3 zero = xyz(0.0, 0.0, 0.0)
+        cdef Twist rest = twist_of(zero, zero)
         memcpy(&copy, u, sizeof(Unit))
-        for i in range(3):
-            p[i] = X_TA[i]
-            w[i] = 0.0
-        for i in range(4):
-            q[i] = X_TA[3 + i]
-        for i in range(6):
-            V[i] = 0.0
         copy.record = &record
         copy.deepest = 0.0
         if u.state.time == 0.0:
             copy.state.q[LENGTH] = u.length0
             copy.state.q[LIMITER] = u.limiter_front if u.movable else 0.0
-        substep(&copy, p, q, V, w, 1e-9, 0)
+        substep(&copy, &X_, &rest, zero, 1e-9, 0)
         return copy.deepest
 
     def set_state(self, coordinates=None, rates=None):
@@ -551,18 +500,20 @@ def multibody_step(ProbeCone part, q, v, w0, Q, external=(0.0, 0.0, 0.0, 0.0, 0.
     cdef double[::1] q_ = np.ascontiguousarray(q, dtype=float)
     cdef double[::1] v_ = np.ascontiguousarray(v, dtype=float)
     cdef double[::1] w_ = np.ascontiguousarray(w0, dtype=float)
-    cdef double[::1] W = np.array(external, dtype=float)
+    cdef double[::1] external_ = np.array(external, dtype=float)
+    cdef Vec3 w_NA = vec(&w_[0])
+    cdef double[::1] W = np.zeros(6)
     cdef double[::1] acc = np.zeros(DOF)
     cdef int i, j, n = u.inertias.dof
-    kinematics(&u.inertias, &q_[0], &v_[0], &w_[0], &k)
-    assemble(&u.inertias, &q_[0], &v_[0], &w_[0], &k)
+    kinematics(&u.inertias, &q_[0], &v_[0], w_NA, &k)
+    assemble(&u.inertias, &q_[0], &v_[0], &k)
     M = np.array([[k.M[DOF * max(i, j) + min(i, j)] for j in range(n)] for i in range(n)])
     bias = np.array([k.bias[i] for i in range(n)])
     for i in range(n):
         acc[i] = Q[i] - k.bias[i]
     factor(n, k.M)
     solve(n, k.M, &acc[0])
-    base_wrench(&u.inertias, &q_[0], &k, &acc[0], &w_[0], &W[0])
+    put_wrench(base_wrench(&u.inertias, &k, &acc[0], wrench(&external_[0])), &W[0])
     chains = [(k.spring[i].value, k.spring[i].rate) for i in range(2)]
     chains += [(atan2(k.brake[i].sine, k.brake[i].cosine), k.brake[i].rate) for i in range(2)]
     return np.asarray(acc)[:n].copy(), np.asarray(W).copy(), M, bias, chains
