@@ -2,13 +2,17 @@
 
     docking.toml: wrench.cutof_hz: unknown key ...    becomes    docking.toml:41: wrench.cutof_hz: unknown key ...
 
-The form is that of compilers, which editors and terminals make a link of. The line is found by a scan of the text: TOML readers keep no
-places. A key inside an inline table has the line of the key that holds the table; one that is missing has the line of its table.
+The form is that of compilers, which editors and terminals make a link of. A key of a file that the named one extends has that file's name
+and line. The line is found by a scan of the text: TOML readers keep no places. A key inside an inline table has the line of the key that
+holds the table; one that is missing has the line of its table.
 """
 
 import re
 from functools import lru_cache
 from pathlib import Path
+
+from hil_server.config import extends
+from hil_server.errors import ConfigurationError
 
 FAULT = re.compile(r"(?P<file>(?:^|(?<=: ))[^:\n]+\.toml): (?P<path>variant [^\s:]+|[A-Za-z_][\w.\-\[\]\"]*): ")
 NAME = re.compile(r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')""")
@@ -22,10 +26,20 @@ def located(fault: str) -> str:
     """A fault with the line behind every file that it names; unchanged where there is none to be found."""
 
     def with_line(found: re.Match[str]) -> str:
-        line = line_of(found["file"], found["path"])
-        return found[0] if line is None else f"{found['file']}:{line}: {found['path']}: "
+        file, path = _stands(found["file"], found["path"])
+        line = line_of(file, path)
+        return f"{file}: {path}: " if line is None else f"{file}:{line}: {path}: "
 
     return FAULT.sub(with_line, fault)
+
+
+def _stands(file: str, path: str) -> tuple[str, str]:
+    """The file that the key at `path` of a configuration file stands in, itself or one that it extends, and the path there."""
+    try:
+        found, there = extends.whole(Path(file)).where(path)
+    except ConfigurationError:
+        return file, path
+    return (file, path) if path.startswith("variant ") else (str(found), there)
 
 
 def line_of(file: str, path: str) -> int | None:
