@@ -69,6 +69,7 @@ def places(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     rows: dict[str, int] = {}
     named: dict[str, str] = {}  # row -> the same by its name
+    implied: dict[str, int] = {}  # table without a header of its own -> the first one below it
     table, depth, ends = "", 0, ""
     for number, line in enumerate(text.splitlines(), 1):
         if ends:  # inside a string of several lines
@@ -87,6 +88,9 @@ def places(text: str) -> dict[str, int]:
                     holder = next((name for name in rows if table.startswith(f"{name}.")), None)
                     table = f"{holder}[{rows[holder]}]{table[len(holder) :]}" if holder else table
                 found.setdefault(table, number)
+                outer = table
+                while outer := outer.rpartition(".")[0]:
+                    implied.setdefault(outer, number)
                 continue
             if key := KEY.match(line):
                 names = _names(key[1])
@@ -106,7 +110,7 @@ def places(text: str) -> dict[str, int]:
         row = ROW.match(path)
         if row and (name := named.get(row[0])):
             by_name[name + path[row.end() :]] = number
-    return by_name | found
+    return implied | by_name | found
 
 
 def _names(dotted: str) -> list[str]:
