@@ -2,23 +2,23 @@
 
 import hashlib
 import tempfile
-import tomllib
 from functools import lru_cache
 from pathlib import Path
 
 from hil_server.config import files, narrowing, parse_override, toml_text
 from hil_server.config.loader import DEFAULT_TEST, SHIPPED, _platform, named_file
 from hil_server.config.parts import part_table
+from rt_kernels.extends import read_tables
 
 
 def opened(overrides, programme=None) -> list[str]:
     """The overrides, with another stand file that allows them. programme: the test that they are for, None: the shipped docking."""
     overrides = list(overrides)
-    head = tomllib.loads(files.read_text(DEFAULT_TEST if programme is None else named_file(programme)))
+    head = read_tables(DEFAULT_TEST if programme is None else named_file(programme))
     settings = dict(parse_override(item) for item in overrides)
     named = settings.get(("test", "stand"), head["test"]["stand"])
     file = SHIPPED / named if (SHIPPED / named).is_file() else Path(named)
-    stand = tomllib.loads(file.read_text())
+    stand = read_tables(file)
     for (role, *rest), value in settings.items():
         table = {"limits": None, "platform": _platform()[0].parameters}.get(rest[0]) if role == "stand" and rest else None
         if role == "stand" and rest[0] in ("limits", "platform") and len(rest) == 2:

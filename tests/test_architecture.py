@@ -37,7 +37,7 @@ ROOMS = {
         "campaign": "errors interrupts host config requirements telemetry line run pages",
         "console": "errors registry client config telemetry operator_desk line analysis run",
         "viewers": "errors client config telemetry line analysis console",
-        "terminal": "registry host config requirements run",
+        "terminal": "errors registry host config requirements run",
         "verbs": "errors interrupts registry client host config requirements telemetry operator_desk line analysis run campaign console "
         "viewers terminal",
         "cli": "errors interrupts host terminal verbs",
@@ -59,6 +59,7 @@ ROOMS = {
         "layout": "stages",
         "codes": "layout",
         "parameters": "",
+        "extends": "parameters",
         "units": "",
         "context": "model",
         "pictures": "",
@@ -79,7 +80,7 @@ ROOMS = {
         "loop": "below ring tick tuning",
         "tuning": "codes layout parameters plugs sample stages",
         # set-up code, tree kernels, and the library that no tick calls
-        "model": "parameters",
+        "model": "extends parameters",
         "multibody": "algebra model",
         "offline": "algebra model multibody plugs",
         # the stand's platform, and docking units

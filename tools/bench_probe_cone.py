@@ -5,11 +5,11 @@ times of the thread. A whole docking through the line: `tools/bench_virtual_dock
 """
 
 import time
-import tomllib
 from pathlib import Path
 
 import numpy as np
 
+from rt_kernels.extends import read_tables
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 
 CONFIGS = Path(__file__).parents[1] / "stand_configs" / "mechanisms"
@@ -17,7 +17,7 @@ DT = 5e-4
 
 
 def part(name: str, **overrides) -> ProbeCone:
-    table = tomllib.loads((CONFIGS / f"{name}.toml").read_text())
+    table = read_tables(CONFIGS / f"{name}.toml")
     own = {p.key for p in ProbeCone.PARAMETERS}
     return ProbeCone(**{k: v for k, v in table.items() if k in own} | overrides)
 

@@ -15,13 +15,12 @@ import platform as host
 import subprocess
 import tempfile
 import time
-import tomllib
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from rt_kernels.extends import read_tables
 from rt_kernels.stewart.platform import (
     Platform,
     chord_batch,
@@ -31,14 +30,14 @@ from rt_kernels.stewart.platform import (
     twist_batch,
 )
 
+STANDS = Path(__file__).resolve().parents[1] / "stand_configs" / "stands"
 CASES = 256
 FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
 TARGETS_NS = {"inverse with rates": 60.0, "forward, 3 warm steps": 800.0}
 
 
 def shipped(name: str) -> Platform:
-    text = resources.files("stand_configs").joinpath(f"stands/{name}.toml").read_text(encoding="utf-8")
-    return Platform.from_dict(tomllib.loads(text)["platform"], name)
+    return Platform.from_dict(read_tables(STANDS / f"{name}.toml")["platform"], name)
 
 
 def cases(platform: Platform) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -22,13 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from rt_kernels.extends import read_tables
 from rt_kernels.stages import STAGES
 from rt_kernels.stewart.platform import Platform
 
@@ -101,7 +101,7 @@ def tube(d: Drawing, low: float, high: float, r_low: float, r_high: float, fill:
 
 def stand() -> str:
     """The stand of `STAND` in its neutral pose, a probe on the platform and a cone on the load cell."""
-    file = tomllib.loads(STAND.read_text())
+    file = read_tables(STAND)
     platform, mounting = Platform.from_dict(file["platform"]), file["mounting"]
     base = np.asarray(platform.base_joints)
     pose = np.asarray(platform.neutral_pose)

@@ -16,6 +16,7 @@ from typing import Any
 from hil_server import registry
 from hil_server.config import tables
 from hil_server.config.kinds import kind_of
+from rt_kernels.extends import EXTENDS, WITHOUT, read_tables
 from tools.generate_schemas import schemas
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,7 +110,7 @@ def keys() -> str:
     for kind, schema in found.items():
         lines += [f"## {kind.capitalize()} file", ""]
         if "allOf" in schema:
-            shared = {p.key for p in tables.MECHANISM}
+            shared = {EXTENDS, WITHOUT, *(p.key for p in tables.MECHANISM)}
             one = next(choice["then"] for choice in schema["allOf"])
             names = ", ".join(f"`{name}`" for name in schema["properties"]["part"]["enum"])
             lines += [f"`part` is one of {names}; its own keys: `hil-server list mechanisms NAME`. Beside them:", ""]
@@ -149,7 +150,7 @@ def shipped() -> str:
     ]
     kinds: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
     for file in sorted(SHIPPED.rglob("*.toml")):
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = read_tables(file)
         kind = "arm" if file.parent.name == "manipulators" else kind_of(document)
         kinds.setdefault(kind, []).append((file, document))
     for title, kind, line in (

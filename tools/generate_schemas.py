@@ -22,6 +22,7 @@ from hil_server.config.narrowing import GUARDED_ROLES, limits_of
 from hil_server.config.tables import DEVICES
 from hil_server.requirements import declaration
 from hil_server.run.programme import PROGRAMME, VARIANT, WAIVE
+from rt_kernels.extends import EXTENDS, WITHOUT
 from rt_kernels.model import craft_file, manipulator_file
 from rt_kernels.parameters import Parameter
 from rt_kernels.stages import STAGE_ROLES
@@ -29,6 +30,10 @@ from rt_kernels.stewart.platform import Platform
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 Schema = dict[str, Any]
+EXTENDING: Schema = {
+    EXTENDS: {"type": "string", "description": "file of the same kind that this one says the differences from: beside it, or shipped"},
+    WITHOUT: {"type": "array", "items": {"type": "string"}, "description": "tables, keys and named rows of it that are left out"},
+}
 
 
 def schemas() -> dict[str, Schema]:
@@ -37,13 +42,76 @@ def schemas() -> dict[str, Schema]:
         "test": test_file(), "programme": programme(), "campaign": campaign(), "stand": stand(), "craft": craft(),
         "mechanism": mechanism(),
     }  # fmt: skip
+    for schema in found.values():
+        for one in (schema, *(choice["then"] for choice in schema.get("allOf", ()))):
+            one["properties"] = EXTENDING | one["properties"]
     return {kind: {"$schema": DIALECT, "title": f"{kind} file of the HIL server", **schema} for kind, schema in found.items()}
 
 
 def files(folder: Path) -> dict[Path, str]:
     """Path and text of every schema below the folder."""
-    texts = {kind: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for kind, schema in schemas().items()}
+    texts = {kind: json.dumps(with_extends(schema), indent=1, ensure_ascii=False) + "\n" for kind, schema in schemas().items()}
     return {folder / "stand_configs" / "schemas" / f"{kind}.json": text for kind, text in texts.items()}
+
+
+# ----------------------------------------------------------------------------------------------------------------- extending files
+def with_extends(schema: Schema) -> Schema:
+    """The schema for a file that may say only what differs: what is required is required without `extends`."""
+    return {**free(schema), "if": {"not": {"required": [EXTENDS]}}, "then": demanded(schema)}
+
+
+def free(schema: Schema) -> Schema:
+    """The same with nothing required. Rows without a name replace those of the extended file: they stay whole."""
+    found = {key: value for key, value in schema.items() if key != "required" and not (key == "oneOf" and alternatives(value))}
+    if "properties" in found:
+        found["properties"] = {key: free(value) for key, value in found["properties"].items()}
+    if "items" in found:
+        found["items"] = free(found["items"]) if rows_by_name(found["items"]) else found["items"]
+    if "anyOf" in found:
+        found["anyOf"] = [free(one) for one in found["anyOf"]]
+    if "allOf" in found:  # the table of a part: the extended file may have named it
+        of_parts = [one for one in found["allOf"] if "properties" in one["if"]]
+        named = [{"if": {**one["if"], "required": ["part"]}, "then": free(one["then"])} for one in of_parts]
+        unnamed = [one for one in found["allOf"] if one not in of_parts]
+        found["allOf"] = [*named, *(unnamed or [{"if": {"not": {"required": ["part"]}}, "then": of_any_part(named)}])]
+    return found
+
+
+def of_any_part(named: Iterable[Schema]) -> Schema:
+    """The keys of all of these parts; of one that two have with different limits only the meaning."""
+    keys: Schema = {}
+    for one in named:
+        for key, value in one["then"]["properties"].items():
+            told = {"description": value["description"]} if "description" in value else {}
+            keys[key] = value if keys.get(key, value) == value else told
+    return {"type": "object", "properties": keys, "additionalProperties": False}
+
+
+def demanded(schema: Schema) -> Schema:
+    """What the schema requires, and nothing else."""
+    found = {key: schema[key] for key in ("required",) if schema.get(key)}
+    if alternatives(schema.get("oneOf", ())):
+        found["oneOf"] = schema["oneOf"]
+    inner = {key: needed for key, value in schema.get("properties", {}).items() if (needed := demanded(value))}
+    if inner:
+        found["properties"] = inner
+    if "items" in schema and rows_by_name(schema["items"]):
+        items = schema["items"]
+        if needed := {"anyOf": items["anyOf"]} if "anyOf" in items else demanded(items):
+            found["items"] = needed
+    if conditions := [{"if": one["if"], "then": needed} for one in schema.get("allOf", ()) if (needed := demanded(one["then"]))]:
+        found["allOf"] = conditions
+    return found
+
+
+def rows_by_name(items: Schema) -> bool:
+    """Whether these are rows that an extending file tells apart by their names."""
+    return all("name" in one.get("properties", ()) for one in items.get("anyOf", [items]))
+
+
+def alternatives(branches: Iterable[Schema]) -> bool:
+    """Whether these say only which keys are there."""
+    return bool(branches) and all(one.keys() <= {"required", "not"} for one in branches)
 
 
 # ------------------------------------------------------------------------------------------------------------------ kinds of files

@@ -14,7 +14,6 @@ import math
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from hil_server.config.loader import SHIPPED, load_test  # noqa: E402
 from hil_server.line.stand_response import DIRECTIONS, StandResponse  # noqa: E402
 from hil_server.run.identification import HYDRAULIC, tap  # noqa: E402
 from hil_server.run.session import Options, simulate  # noqa: E402
+from rt_kernels.extends import read_tables  # noqa: E402
 from rt_kernels.stewart.platform import Platform  # noqa: E402
 
 STAND = SHIPPED / "stands/hydraulic_stand.toml"
@@ -38,7 +38,7 @@ FRICTION = ("friction_viscous_n_s_per_m", "friction_coulomb_n", "friction_static
 def random_stand(seed: int) -> dict[str, Any]:
     """Keys of `[virtual]` that differ from the preset; none for seed 0 but the modes."""
     rng = np.random.default_rng(seed)
-    preset = tomllib.loads(STAND.read_text())["virtual"]
+    preset = read_tables(STAND)["virtual"]
     mass, supply, friction = rng.uniform(0.7, 1.3), rng.uniform(0.8, 1.2), 2.0 ** rng.uniform(-1.0, 1.0)
     modes, damping = rng.uniform(20.0, 60.0, 6), rng.uniform(0.01, 0.04, 6)
     keys: dict[str, Any] = {"seed": seed + 1, "cell_mode_hz": modes.tolist(), "cell_mode_damping": damping.tolist()}
@@ -55,7 +55,7 @@ def identified(seed: int, folder: Path) -> tuple[StandIdentification, dict[str, 
     overrides.append(f'test.stand="{STAND}"')
     config = load_test(SHIPPED / HYDRAULIC, (*overrides, *tap(load_test(SHIPPED / HYDRAULIC, overrides))))
     summary = simulate(config, Options(out=str(folder / f"stand-{seed}"), quiet=True, report=False, force=True))
-    sheet = data_sheet(tomllib.loads(STAND.read_text()))
+    sheet = data_sheet(read_tables(STAND))
     return identify_stand_log(summary["log"], sheet), dict(config.stand["virtual"])
 
 
@@ -73,7 +73,7 @@ def errors(found: StandIdentification, true: dict[str, Any]) -> dict[str, Any]:
     """dB and degrees (6,) at worst from 0.5 to 15 Hz; relative errors of modes and damping; ratios of error and standard deviation."""
     keys = data_sheet({"virtual": true})
     f = np.geomspace(0.5, 15.0, 60)
-    platform = Platform.from_dict(tomllib.loads(STAND.read_text())["platform"])
+    platform = Platform.from_dict(read_tables(STAND)["platform"])
     T = StandResponse(keys, platform, found.response.X_WP).response(f)
     ratio = np.einsum("nii->ni", found.response.response(f)) / np.einsum("nii->ni", T)
     fit = found.fit

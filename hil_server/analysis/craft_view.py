@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.config import SHIPPED, crafts, files, modal_data
+from hil_server.config import SHIPPED, crafts, extends, modal_data
 from hil_server.config.modal_data import ModalData, check_whole, csv_text, mass_matrix_at, rigid_of
 from hil_server.errors import ConfigurationError
 from hil_server.pages.figures import COLOURS
@@ -94,12 +94,7 @@ def read(path: str | Path, floating_base: bool = True) -> tuple[Craft, list[str]
             return *read_urdf_craft(path, floating_base), None
         except ModelError as error:
             raise ConfigurationError(str(error)) from None
-    try:
-        tables = files.parse_toml(files.read_text(path))
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ConfigurationError(f"{path}: not TOML: {error}") from None
+    tables = extends.tables_of(path)
     modal = None
     try:
         found = craft_of(tables, str(path), path.parent)

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from hil_server import registry
+from hil_server.config import extends
 from hil_server.config.files import whole
 from hil_server.errors import ConfigurationError
 from rt_kernels.layout import CODES
@@ -281,8 +282,10 @@ def identify_log(path: str | Path) -> Identification:
 
 
 def write_stand(source: str | Path, target: str | Path, model: dict[str, Any], table: str = "drive_model") -> None:
-    """A copy of the stand file with this table in place of the one it had, and of what it has below ([stand_model.sigma])."""
-    lines = Path(source).read_text().splitlines()
+    """A copy of the stand file with this table in place of the one it had, and of what it has below ([stand_model.sigma]). Of a file that
+    extends another one it is the whole. Raises ConfigurationError."""
+    given = extends.whole(Path(source))
+    lines = (given.texts[given.file] if len(given.texts) == 1 else extends.resolved_text(given)).splitlines()
     kept, inside = [], False
     for text in lines:
         if text.startswith("["):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.config import files, named_file
+from hil_server.config import extends, named_file
 from hil_server.config.checks import Table
 from hil_server.errors import ConfigurationError, UsageError
 from rt_kernels.algebra.arrays import quat_exponential, quat_multiply
@@ -63,10 +63,7 @@ def load_platform(stand: str | Path) -> Platform:
     Raises `UsageError` when there is no such file, `ConfigurationError` with one line for every fault.
     """
     file = _stand_file(stand)
-    try:
-        document = files.parse_toml(files.read_text(file))
-    except ValueError as error:
-        raise ConfigurationError(f"{file}: not TOML: {error}") from error
+    document = extends.tables_of(file)
     if "platform" not in document:
         raise ConfigurationError(f"{file}: platform: the table [platform] is required and missing")
     faults = Table(PARAMETERS).faults(document["platform"], str(file), "platform")

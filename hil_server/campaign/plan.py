@@ -37,7 +37,7 @@ from hil_server.campaign import variables
 from hil_server.campaign.case import Beginning
 from hil_server.campaign.rare import Rare, read_rare
 from hil_server.campaign.variables import Variable
-from hil_server.config import TestConfig, files, load_test, test_from_toml, toml_text
+from hil_server.config import TestConfig, extends, load_test, test_from_toml, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.kinds import other_kind
 from hil_server.config.loader import named_file, named_test
@@ -186,12 +186,7 @@ def disc(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | None = None) -> Plan:
     """Reads and checks a campaign file. Raises ConfigurationError with all faults."""
     file = named_file(file)
-    try:
-        document = files.parse_toml(files.read_text(file))
-    except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ConfigurationError(f"{file}: not TOML: {error}") from None
+    document = extends.tables_of(file)
     if other := other_kind(document, "campaign", str(file)):
         raise ConfigurationError(other)
     faults = [unknown_key(str(file), k, v, k, TABLES) for k, v in document.items() if k not in TABLES]

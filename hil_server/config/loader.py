@@ -2,8 +2,8 @@
 
 All of it becomes one document with the top-level tables `test`, `initial_conditions`, `orbit` (if there is one), `commands`, one per stage
 role, `telemetry`, `cameras`, `stand`, `active_vehicle`, `target_vehicle`, `mechanism`. The document is what `--set`
-addresses, what the log keeps, and what `test_from_toml` reads back. Nothing is merged silently: a key comes from exactly one file, or from
-`--set`.
+addresses, what the log keeps, and what `test_from_toml` reads back. Nothing is merged silently: a key comes from the file that is named,
+from one that this says it extends (`hil_server.config.extends`), or from `--set`.
 """
 
 import copy
@@ -17,7 +17,7 @@ from typing import Any
 
 import stand_configs
 from hil_server import registry
-from hil_server.config import crafts, files, former_names, narrowing, physics, tables, toml_text
+from hil_server.config import crafts, extends, files, former_names, narrowing, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
 from hil_server.config.kinds import other_kind
 from hil_server.config.parts import part_faults, part_table, trial_faults
@@ -211,8 +211,8 @@ def _take_model(document: dict[str, Any], folder: Path, label: str, faults: list
     for place in (folder, Path(), SHIPPED / "manipulators"):
         if place.joinpath(dynamics["model"]).is_file():
             try:
-                dynamics["model_data"] = files.parse_toml(files.read_text(place / dynamics["model"]))
-            except (OSError, ValueError) as error:
+                dynamics["model_data"] = extends.tables_of(place / dynamics["model"])
+            except ConfigurationError as error:
                 faults.append(line(label, "dynamics.model", "cannot be read", dynamics["model"], limit=str(error), unit="-"))
             return
 
@@ -241,23 +241,13 @@ def named_test(named: str, file: Path, key: str) -> Path:
 
 # ------------------------------------------------------------------------------------------------------------- reading files
 def _read(file: Path, faults: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A TOML file's document and its text; on failure an empty document and one more fault."""
+    """A file's document, with those that it extends, and their texts; on failure an empty document and one more fault."""
     try:
-        text = files.read_text(file)
-        return copy.deepcopy(_parsed(text)), {str(file): text}
-    except OSError as error:
-        faults.append(f"{file}: cannot be read: {error.strerror}")
-    except UnicodeDecodeError as error:
-        faults.append(f"{file}: not UTF-8 text: byte {error.start}")
-    except ValueError as error:
-        faults.append(f"{file}: not TOML: {error}")
-    return {}, {}
-
-
-@lru_cache(maxsize=32)
-def _parsed(text: str) -> dict[str, Any]:
-    """The variants of a programme read the same few files over and over."""
-    return files.parse_toml(text)
+        found = extends.whole(file)
+    except ConfigurationError as error:
+        faults += error.faults
+        return {}, {}
+    return found.tables, {str(one): text for one, text in found.texts.items()}
 
 
 def _resolve(named: str, file: Path) -> Path | None:

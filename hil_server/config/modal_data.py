@@ -11,7 +11,6 @@ tells is the rigid-body part of the same data: its six rigid-body modes, mass-no
 """
 
 import csv
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -25,6 +24,7 @@ from hil_server.config.files import check_file
 from rt_kernels.algebra.arrays import quat_to_matrix
 from rt_kernels.compensation.effective_mass import skew
 from rt_kernels.dynamics.modal import ModalCraft
+from rt_kernels.extends import read_tables
 from rt_kernels.parameters import unknown_key
 
 COMPONENTS = ("t1", "t2", "t3", "r1", "r2", "r3")
@@ -391,8 +391,7 @@ def _least_hz(table: Mapping[str, Any]) -> float:
 def vehicle_modal_craft(path: Path | str, steps: tuple[float, float]) -> ModalCraft:
     """`modal_craft` of the `[modal]` table of a vehicle file, checked against the vehicle."""
     path = Path(path)
-    with open(path, "rb") as file:
-        table = tomllib.load(file)
+    table = read_tables(path)
     if "modal" not in table:
         raise ModalDataError(f"{path}: no table [modal]")
     return modal_craft(table["modal"], path.parent, steps, rigid_of(table))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil_server.config import files, tables, toml_text
+from hil_server.config import extends, files, tables, toml_text
 from hil_server.config.checks import join, line
 from hil_server.config.kinds import other_kind
 from hil_server.config.parts import part_table
@@ -98,8 +98,8 @@ def compare(document: Mapping[str, Any], own: Mapping[str, Any], where: Callable
 
 # ------------------------------------------------------------------------------------------------------------------ signature
 def checksum(stand: Mapping[str, Any]) -> str:
-    """`sha256:` and 64 hexadecimal digits over the signed tables of a stand file as they stand in it: independent of order, comments and
-    the way a number is written."""
+    """`sha256:` and 64 hexadecimal digits over the signed tables of a stand file and of those it extends: independent of order,
+    comments and the way a number is written."""
     text = json.dumps({name: _canonical(stand[name]) for name in SIGNED if name in stand}, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -124,13 +124,11 @@ def signature(own: Mapping[str, Any], changed: Sequence[str], narrower: Sequence
 
 
 def sign(file: Path, owner: str, date: str) -> tuple[str, dict[str, str]]:
-    """Writes the table [safety_record] into a stand file, in the place of the former one. Returns the state before (of `signature`) and the
+    """Writes the table [safety_record] into a stand file, in the place of the former one; it is of all values, those of a file that is
+    extended too. Returns the state before (of `signature`) and the
     table. Raises ConfigurationError for a file that is no stand or cannot be written."""
-    try:
-        text = files.read_text(file)
-        own = files.parse_toml(text)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    found = extends.whole(file)
+    own, text = found.tables, found.texts[file]
     if other := other_kind(own, "stand", str(file)):
         raise ConfigurationError(other)
     if "platform" not in own or not owner.strip() or not date.strip():
@@ -138,7 +136,7 @@ def sign(file: Path, owner: str, date: str) -> tuple[str, dict[str, str]]:
         raise ConfigurationError(f"{file}: {what}")
     before = str(signature(own, (), ())["state"])
     record = {"owner": owner.strip(), "date": date.strip(), "checksum": checksum(own)}
-    unsigned = re.sub(r"(?ms)^\[safety_record\]\n.*?(?=^\[|\Z)", "", text).rstrip("\n")
+    unsigned = re.sub(r"(?ms)^\[safety_record\][^\n]*\n.*?(?=^\[|\Z)", "", text).rstrip("\n")
     signed = f"{unsigned}\n\n{toml_text.dumps({'safety_record': record})}"
     try:
         with files.whole(file) as unfinished:

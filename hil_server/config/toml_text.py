@@ -14,15 +14,16 @@ def dumps(document: dict[str, Any]) -> str:
 
 def _table(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     """The table's own keys first, then its sub-tables under their headers."""
-    lines = [f"{_key(k)} = {value(v)}" for k, v in table.items() if not isinstance(v, dict)]
+    lines = [f"{key_text(k)} = {value(v)}" for k, v in table.items() if not isinstance(v, dict)]
     for key, item in table.items():
         if isinstance(item, dict):
             inner = (*path, key)
-            lines += ["", f"[{'.'.join(map(_key, inner))}]", *_table(item, inner)]
+            lines += ["", f"[{'.'.join(map(key_text, inner))}]", *_table(item, inner)]
     return lines
 
 
-def _key(key: str) -> str:
+def key_text(key: str) -> str:
+    """A key as TOML writes it."""
     return key if BARE_KEY.fullmatch(key) else _text(key)
 
 
@@ -41,5 +42,5 @@ def value(item: Any) -> str:
     if isinstance(item, list | tuple):
         return "[" + ", ".join(map(value, item)) + "]"
     if isinstance(item, dict):
-        return "{" + ", ".join(f"{_key(k)} = {value(v)}" for k, v in item.items()) + "}"
+        return "{" + ", ".join(f"{key_text(k)} = {value(v)}" for k, v in item.items()) + "}"
     raise TypeError(f"TOML has no {type(item).__name__}")

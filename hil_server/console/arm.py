@@ -4,7 +4,6 @@ Forward kinematics of the file that the dynamics part names: from link to link p
 """
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.config import SHIPPED
-from rt_kernels.model.bodies import Body, ModelError
+from rt_kernels.extends import read_tables
+from rt_kernels.model.bodies import Body
 from rt_kernels.model.craft_file import read_bodies
 
 NEAR = 0.05  # of a joint's range: so near to a stop it is shown as touching
@@ -48,10 +48,10 @@ class Arm:
             if file is None:
                 continue
             try:
-                limits = tomllib.loads(file.read_text(encoding="utf-8")).get("manipulator", {})
+                limits = read_tables(file).get("manipulator", {})
                 low, high = (np.radians(np.atleast_1d(limits.get(f"{end}_deg", []))).tolist() for end in ("low", "high"))
                 return cls(read_bodies(file), low, high)
-            except (OSError, ModelError):
+            except (OSError, ValueError):
                 continue
         return None
 

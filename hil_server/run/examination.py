@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil_server.config import TestConfig, crafts, criticality, files, load_test, named_file, toml_text
+from hil_server.config import TestConfig, crafts, criticality, extends, load_test, named_file, toml_text
 from hil_server.config.kinds import kind_of
 from hil_server.config.loader import DEFAULT_TEST
 from hil_server.errors import ConfigurationError
@@ -67,8 +67,8 @@ def examine(file: str | Path | None, overrides: Sequence[str] = ()) -> Examined:
 def kind_of_file(file: str | Path | None) -> str:
     """Kind of a file as the command line names it; "test" of none and of an unreadable one, whose loader says what is wrong."""
     try:
-        return kind_of(files.parse_toml(files.read_text(DEFAULT_TEST if file is None else named_file(file)))) or "test"
-    except (OSError, ValueError):
+        return kind_of(extends.tables_of(DEFAULT_TEST if file is None else named_file(file))) or "test"
+    except ConfigurationError:
         return "test"
 
 
@@ -103,7 +103,7 @@ def _not_a_vehicle(path: Path) -> str:
     by the test that names it. Raises ConfigurationError for an arm or a craft with faults."""
     from hil_server.analysis.craft_view import read, view
 
-    if "body" not in files.parse_toml(files.read_text(path)):
+    if "body" not in extends.tables_of(path):
         return ""
     made, dropped, modal = read(path)
     why = [fault.partition(": ")[2] or fault for fault in crafts.unfit(made)]

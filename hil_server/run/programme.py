@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from hil_server.analysis.programme_page import ProgrammePage, peak
-from hil_server.config import TestConfig, criticality, files, load_test, named_file, toml_text
+from hil_server.config import TestConfig, criticality, extends, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.loader import named_test
 from hil_server.errors import ConfigurationError, TripError
@@ -86,8 +86,8 @@ class Variant:
 def is_programme(file: str | Path | None) -> bool:
     """Whether a file is a programme rather than a single test; False for anything unreadable (the loader then says why)."""
     try:
-        return file is not None and "programme" in files.parse_toml(files.read_text(named_file(file)))
-    except (OSError, ValueError):
+        return file is not None and "programme" in extends.tables_of(named_file(file))
+    except ConfigurationError:
         return False
 
 
@@ -96,12 +96,7 @@ def load_programme(file: str | Path, overrides: Sequence[str] = (), waived: Sequ
 
     Raises ConfigurationError with all faults of the file and of every variant, each with the variant's number."""
     file = named_file(file)
-    try:
-        document = files.parse_toml(files.read_text(file))
-    except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ConfigurationError(f"{file}: not TOML: {error}") from None
+    document = extends.tables_of(file)
     faults = [unknown_key(str(file), k, v, k, TABLES) for k, v in document.items() if k not in TABLES]
     head = document.get("programme")
     faults += PROGRAMME.faults(head, str(file), "programme")
@@ -164,7 +159,7 @@ def assemble_all(file: str | Path, variants: Sequence[Variant], build: Callable[
 def between_of(file: str | Path, telemetry: dict[str, Any], hold: bool = False, desk: Path | None = None) -> Between:
     """What a live programme does between two variants. file: a programme that `load_programme` has found good; hold: wait in any case;
     desk: file of who holds the desk from variant to variant."""
-    head = PROGRAMME.with_defaults(files.parse_toml(files.read_text(named_file(file)))["programme"])
+    head = PROGRAMME.with_defaults(extends.tables_of(named_file(file))["programme"])
     return Between(telemetry, hold or head["hold"], head["pause_s"], desk=desk)
 
 

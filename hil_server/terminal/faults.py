@@ -2,13 +2,17 @@
 
     docking.toml: wrench.cutof_hz: unknown key ...    becomes    docking.toml:41: wrench.cutof_hz: unknown key ...
 
-The form is that of compilers, which editors and terminals make a link of. The line is found by a scan of the text: TOML readers keep no
-places. A key inside an inline table has the line of the key that holds the table; one that is missing has the line of its table.
+The form is that of compilers, which editors and terminals make a link of. A key of a file that the named one extends has that file's name
+and line. The line is found by a scan of the text: TOML readers keep no places. A key inside an inline table has the line of the key that
+holds the table; one that is missing has the line of its table.
 """
 
 import re
 from functools import lru_cache
 from pathlib import Path
+
+from hil_server.config import extends
+from hil_server.errors import ConfigurationError
 
 FAULT = re.compile(r"(?P<file>(?:^|(?<=: ))[^:\n]+\.toml): (?P<path>variant [^\s:]+|[A-Za-z_][\w.\-\[\]\"]*): ")
 NAME = re.compile(r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')""")
@@ -22,10 +26,20 @@ def located(fault: str) -> str:
     """A fault with the line behind every file that it names; unchanged where there is none to be found."""
 
     def with_line(found: re.Match[str]) -> str:
-        line = line_of(found["file"], found["path"])
-        return found[0] if line is None else f"{found['file']}:{line}: {found['path']}: "
+        file, path = _stands(found["file"], found["path"])
+        line = line_of(file, path)
+        return f"{file}: {path}: " if line is None else f"{file}:{line}: {path}: "
 
     return FAULT.sub(with_line, fault)
+
+
+def _stands(file: str, path: str) -> tuple[str, str]:
+    """The file that the key at `path` of a configuration file stands in, itself or one that it extends, and the path there."""
+    try:
+        found, there = extends.whole(Path(file)).where(path)
+    except ConfigurationError:
+        return file, path
+    return (file, path) if path.startswith("variant ") else (str(found), there)
 
 
 def line_of(file: str, path: str) -> int | None:
@@ -55,6 +69,7 @@ def places(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     rows: dict[str, int] = {}
     named: dict[str, str] = {}  # row -> the same by its name
+    implied: dict[str, int] = {}  # table without a header of its own -> the first one below it
     table, depth, ends = "", 0, ""
     for number, line in enumerate(text.splitlines(), 1):
         if ends:  # inside a string of several lines
@@ -73,6 +88,9 @@ def places(text: str) -> dict[str, int]:
                     holder = next((name for name in rows if table.startswith(f"{name}.")), None)
                     table = f"{holder}[{rows[holder]}]{table[len(holder) :]}" if holder else table
                 found.setdefault(table, number)
+                outer = table
+                while outer := outer.rpartition(".")[0]:
+                    implied.setdefault(outer, number)
                 continue
             if key := KEY.match(line):
                 names = _names(key[1])
@@ -92,7 +110,7 @@ def places(text: str) -> dict[str, int]:
         row = ROW.match(path)
         if row and (name := named.get(row[0])):
             by_name[name + path[row.end() :]] = number
-    return by_name | found
+    return implied | by_name | found
 
 
 def _names(dotted: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 CONFIG is anything that can be run, or that a test names: test, programme (all variants), campaign (the ends of all that it varies), stand,
 craft, docking unit.
+`--resolved` prints instead the whole of a file that extends others, as one TOML file, and where each key comes from.
 `--measure` adds the wake-ups of the loop's core as they are. It takes that core at the loop's own priority: it is refused beside a live
 run.
 """
@@ -27,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", metavar="CONFIG",
                         help="test, programme, campaign, stand, craft or docking unit (default: the shipped docking)")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key")
+    parser.add_argument("--resolved", action="store_true",
+                        help="prints the file as one with those that it extends, and where each key comes from")  # fmt: skip
     parser.add_argument("--measure", action="store_true", help="measures the wake-ups of the loop's core; not beside a live run")
     parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of the measurement (default 2)")
     parser.add_argument("--core", type=int, metavar="N", help="core of the loop (default: chosen as for a run)")
@@ -37,6 +40,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.host.preflight import examine
     from hil_server.terminal.tables import print_table
 
+    if args.resolved:
+        return _resolved(args)
     if args.measure:
         _may_measure(args.seconds)
     summary: dict[str, Any] = {"exit_code": 0}
@@ -54,6 +59,18 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if any(f.level == "fail" for f in findings):
         print("\nA live run on this host runs without real-time guarantees (stated in summary and log).")
     return summary
+
+
+def _resolved(args: argparse.Namespace) -> dict[str, Any]:
+    """Prints the file, with those that it extends, as one. Raises UsageError, ConfigurationError."""
+    from hil_server.config import extends, named_file
+    from hil_server.config.loader import DEFAULT_TEST
+
+    if args.set or args.measure:
+        raise UsageError("--resolved: shows what stands in the files: without --set and --measure")
+    found = extends.whole(DEFAULT_TEST if args.config is None else named_file(args.config))
+    print(extends.resolved_text(found), end="")
+    return {"exit_code": 0, "files": [str(file) for file in found.texts], "resolved": found.tables}
 
 
 def _may_measure(seconds: float) -> None:

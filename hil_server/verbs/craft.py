@@ -54,11 +54,11 @@ def _vehicle(file: str | None) -> dict[str, Any] | None:
     if file is None:
         return None
     from hil_server.analysis.craft_view import read
-    from hil_server.config import files, named_file
+    from hil_server.config import extends, named_file
     from hil_server.errors import ConfigurationError
 
     path = named_file(file, "vehicles")
-    table = files.parse_toml(files.read_text(path)) if path.is_file() else {}
+    table = extends.tables_of(path) if path.is_file() else {}
     table.pop("modal", None)
     if "mass_kg" not in table:
         read(path)

@@ -6,7 +6,6 @@ body's own frame is J after the joint has moved.  SI units; inertia tensor about
 """
 
 import math
-import tomllib
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from rt_kernels.extends import read_tables
 
 #: joint kind: (number of position coordinates, number of velocity coordinates, has an axis)
 JOINT_KINDS = {
@@ -333,7 +334,10 @@ def model_path(name: str) -> Path:
 
 def model_tables(name: str, data: dict | None = None) -> dict:
     """The tables of a model's file: those that the configuration carries (`data`), else from the file. Raises ValueError."""
+    if data:
+        return data
+    path = model_path(name)
     try:
-        return data or tomllib.loads(model_path(name).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return read_tables(path)
+    except (OSError, ValueError) as error:
         raise ValueError(f"model {name}: {error}") from None

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from rt_kernels.extends import read_tables
 from rt_kernels.model.beam_elements import Frame, Section, square_truss, straight_beam
 from rt_kernels.model.bodies import Body, ModelError
 from rt_kernels.model.craft import (
@@ -345,8 +345,8 @@ def _body_with_data(table: Any, folder: Path) -> Any:
 
 def _tables(path: str | Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        return read_tables(path)
+    except (OSError, ValueError, RecursionError) as error:
         raise CraftError([str(error)], str(path)) from None
 
 

@@ -6,13 +6,13 @@ number holds for all joints.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rt_kernels.extends import read_tables
 from rt_kernels.model.arm_segments import beam, lumped
 from rt_kernels.model.joint_drive import JOINT_DRIVE
 from rt_kernels.parameters import Parameter, checked, shown
@@ -80,7 +80,7 @@ class Manipulator:
 
 def read_manipulator(path: Path, joints: int) -> Manipulator:
     """The table of an arm of `joints` joints out of its file. Raises ValueError that names file, key, value, limit."""
-    return manipulator_of(tomllib.loads(path.read_text(encoding="utf-8")), path, joints)
+    return manipulator_of(read_tables(path), path, joints)
 
 
 def manipulator_of(tables: dict[str, Any], path: Path, joints: int) -> Manipulator:

@@ -1,7 +1,6 @@
 """What the verb says of a craft, against closed forms, finite elements and the library."""
 
 import math
-import tomllib
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from hil_server.analysis.craft_view import as_dict, modes_text, picture, read, view
 from hil_server.config import SHIPPED
 from hil_server.errors import ConfigurationError
+from rt_kernels.extends import read_tables
 from rt_kernels.model.craft_file import craft_of
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import step_limit
@@ -102,6 +102,6 @@ def test_every_shipped_craft_can_be_looked_at_and_drawn(tmp_path):
             if "free_free" in file.stem or "dumbbell" in file.stem:
                 continue  # as dumbbell_truss above
             seen = view(*read(file))
-            document = tomllib.loads(file.read_text())
+            document = read_tables(file)
             assert as_dict(seen)["mass_kg"] > 0.0 and len(seen.craft.links) == len(document.get("body", [0]))
             picture(seen, tmp_path / f"{file.stem}.svg")

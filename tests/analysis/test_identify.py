@@ -1,6 +1,5 @@
 """Identification on the virtual stand: what it finds against what the stand was given."""
 
-import tomllib
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hil_server.analysis.identify_stand import identify_stand_log
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.run.identification import feels_load, run_on
+from rt_kernels.extends import read_tables
 
 STAND = "stand_configs/stands/docking_stand.toml"
 ELECTRIC = "stand_configs/stands/electric_stand.toml"
@@ -99,8 +99,7 @@ def test_electric_cylinders_are_identified_as_drives(tmp_path):
     """Ten times the noise of the stand: each figure of its file within four standard deviations. Its run is no evidence of a hydraulic
     machine, and says why. (A whole run: the fit needs all of the excitation.)"""
     assert not feels_load(ELECTRIC)
-    with open(ELECTRIC, "rb") as file:
-        known = tomllib.load(file)["drive_model"]
+    known = read_tables(ELECTRIC)["drive_model"]
     found, log = run_on(ELECTRIC, ("stand.virtual.leg_noise_m=2e-5", "stand.virtual.seed=2"), out=str(tmp_path))
     assert found.lacking == [] and found.model["confidence"] > 0.95
     for key, sigma in (("frequency_hz", "frequency_sigma_hz"), ("damping", "damping_sigma"), ("delay_s", "delay_sigma_s")):

@@ -1,6 +1,5 @@
 """Identification of the hydraulic machine: what it finds against the machine that was played, and what it says it could not."""
 
-import tomllib
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.line.stand_response import StandResponse
 from hil_server.run.identification import HYDRAULIC, feels_load, tap
 from hil_server.run.session import Options, simulate
+from rt_kernels.extends import read_tables
 from rt_kernels.stewart.platform import Platform
 
 STAND = SHIPPED / "stands/hydraulic_stand.toml"
@@ -37,12 +37,12 @@ FEW = [u for u in UNKNOWNS if u.name in ("platform_mass_kg", "platform_com_m[0]"
 
 @pytest.fixture(scope="module")
 def sheet():
-    return data_sheet(tomllib.loads(STAND.read_text()))
+    return data_sheet(read_tables(STAND))
 
 
 @pytest.fixture(scope="module")
 def stand():
-    platform = Platform.from_dict(tomllib.loads(STAND.read_text())["platform"])
+    platform = Platform.from_dict(read_tables(STAND)["platform"])
     return Stand(platform, (-9.80665, 0.0, 0.0), 0.0, (0.0, 0.0, 0.0), np.array(platform.neutral_pose))
 
 
@@ -234,7 +234,7 @@ def test_run_log_and_stand_file_of_the_whole_chain(tmp_path):
     stand = (f'test.stand="{STAND}"', "stand.virtual.platform_mass_kg=2900.0", *SHORT)
     config = load_test(SHIPPED / HYDRAULIC, (*stand, *tap(load_test(SHIPPED / HYDRAULIC, stand))))
     log = simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True))["log"]
-    sheet = data_sheet(tomllib.loads(STAND.read_text()))
+    sheet = data_sheet(read_tables(STAND))
     found = identify_stand_log(log, sheet, unknowns=FEW[:1])
     assert found.fit.keys["platform_mass_kg"] == pytest.approx(2900.0, rel=3e-3)
     assert found.fit.misfit == pytest.approx(1.0, abs=0.05) and found.lacking == []
@@ -276,4 +276,4 @@ def test_a_run_of_linear_drives_says_nothing_of_six_directions(tmp_path):
     assert not feels_load(SHIPPED / "stands/docking_stand.toml")
     assert not feels_load(SHIPPED / "stands/electric_stand.toml") and feels_load(SHIPPED / "stands/hydraulic_stand.toml")
     with pytest.raises(ConfigurationError, match="no part in six directions"):
-        identify_stand_log(log, data_sheet(tomllib.loads(STAND.read_text())))
+        identify_stand_log(log, data_sheet(read_tables(STAND)))

@@ -1,13 +1,13 @@
 """Small-signal response of a hydraulic stand: against the tables measured on an independent simulation of the nonlinear machine (sine runs
 of 0.5 mm without overlap and Coulomb friction), and against closed forms."""
 
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hil_server.line.stand_response import StandResponse, root, speed_gain, valve_gain
+from rt_kernels.extends import read_tables
 from rt_kernels.stewart.platform import Platform
 
 STAND = Path("stand_configs/stands/docking_stand.toml")
@@ -25,7 +25,7 @@ KEYS = {
 
 @pytest.fixture(scope="module")
 def platform():
-    return Platform.from_dict(tomllib.loads(STAND.read_text())["platform"])
+    return Platform.from_dict(read_tables(STAND)["platform"])
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from hil_server.config import SHIPPED, load_test, narrowing, tables, test_from_t
 from hil_server.config.parts import part_table
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
+from rt_kernels.extends import read_tables
 from rt_kernels.parameters import Parameter, Tunable, tuned_parameter
 from rt_kernels.stewart.platform import Platform
 
@@ -172,7 +173,7 @@ def test_the_configuration_of_a_log_is_read_whatever_its_limits_are():
 # ------------------------------------------------------------------------------------------------------------------ signature
 @pytest.mark.parametrize("file", sorted((SHIPPED / "stands").glob("*.toml")), ids=lambda file: file.stem)
 def test_the_shipped_stands_are_signed(file):
-    own = tomllib.loads(file.read_text())
+    own = read_tables(file)
     assert narrowing.signature(own, (), ())["state"] == "signed", f"hil-server sign {file} --owner 'shipped example'"
 
 

@@ -9,10 +9,13 @@ import pytest
 
 from hil_server.config import SHIPPED
 from hil_server.config.kinds import kind_of
+from rt_kernels.extends import read_tables
 from tools import generate_schemas
 
 FILES = {str(path.relative_to(SHIPPED)): tomllib.loads(path.read_text()) for path in sorted(SHIPPED.rglob("*.toml"))}
-VALIDATORS = {kind: jsonschema.Draft7Validator(schema) for kind, schema in generate_schemas.schemas().items()}
+WHOLE = {file: read_tables(SHIPPED / file) for file in FILES}  # with those that they extend
+VALIDATORS = {kind: jsonschema.Draft7Validator(generate_schemas.with_extends(schema))
+              for kind, schema in generate_schemas.schemas().items()}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", VALIDATORS)
@@ -22,8 +25,9 @@ def test_a_schema_is_one(kind):
 
 @pytest.mark.parametrize("file", FILES)
 def test_shipped_file_is_valid_and_names_its_schema(file):
-    kind = kind_of(FILES[file])
-    assert [error.message for error in VALIDATORS[kind].iter_errors(FILES[file])] == []
+    kind = kind_of(WHOLE[file])
+    for document in (FILES[file], WHOLE[file]):
+        assert [error.message for error in VALIDATORS[kind].iter_errors(document)] == []
     first = SHIPPED.joinpath(file).read_text().split("\n")[0]
     assert first.startswith("#:schema ") and SHIPPED.joinpath(file).parent.joinpath(first.removeprefix("#:schema ")).resolve() == (
         SHIPPED / "schemas" / f"{kind}.json"
@@ -31,7 +35,7 @@ def test_shipped_file_is_valid_and_names_its_schema(file):
 
 
 def test_there_is_a_shipped_file_of_every_kind():
-    assert {kind_of(document) for document in FILES.values()} == set(VALIDATORS)
+    assert {kind_of(document) for document in WHOLE.values()} == set(VALIDATORS)
 
 
 FREE = ("set", "extra", "round")  # tables whose keys nobody declares
@@ -61,7 +65,7 @@ def broken(document, path):
 
 @pytest.mark.parametrize("file", FILES)
 def test_every_broken_key_fails(file):
-    document = FILES[file]
+    document = WHOLE[file]
     kind = kind_of(document)
     if kind == "campaign":
         document = {key: document[key] for key in ("campaign", "box") if key in document}
@@ -73,6 +77,21 @@ def test_every_broken_key_fails(file):
             assert not VALIDATORS[kind].is_valid(changed), (path, what)
             tried += 1
     assert tried > 0
+
+
+@pytest.mark.parametrize("file", [file for file, document in FILES.items() if "extends" in document])
+def test_what_is_missing_or_misspelt_in_an_extending_file_fails(file):
+    """Without `extends` it lacks what its kind requires; with it, its keys are still held."""
+    valid = VALIDATORS[kind_of(WHOLE[file])].is_valid
+    own = {key: value for key, value in FILES[file].items() if key not in ("extends", "without")}
+    assert kind_of(WHOLE[file]) in ("campaign", "test") or not valid(own)
+    tried = 0
+    for path in leaves(FILES[file]):
+        (_, changed), *_ = broken(FILES[file], path)
+        if path[0] != "modal":
+            tried += not valid(changed)
+            assert not valid(changed), path
+    assert tried > 2
 
 
 def test_a_number_beyond_its_limit_fails():

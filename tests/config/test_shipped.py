@@ -3,7 +3,6 @@ limit and unit, exit code 2, and never another exception."""
 
 import copy
 import shutil
-import tomllib
 from typing import NamedTuple
 
 import pytest
@@ -13,6 +12,7 @@ from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test, narrowing, tables, toml_text
 from hil_server.errors import ConfigurationError
 from hil_server.run.programme import PROGRAMME, VARIANT, WAIVE, load_programme
+from rt_kernels.extends import read_tables
 from rt_kernels.parameters import must_be
 from rt_kernels.stewart.platform import Platform
 
@@ -33,9 +33,9 @@ def kind_of(document):
 
 
 FILES = {
-    str(path.relative_to(SHIPPED)): kind_of(tomllib.loads(path.read_text()))
+    str(path.relative_to(SHIPPED)): kind_of(read_tables(path))
     for path in sorted(SHIPPED.rglob("*.toml"))
-    if kind_of(tomllib.loads(path.read_text()))
+    if kind_of(read_tables(path))
 }
 
 
@@ -179,7 +179,7 @@ def loads(document, kind):
 
 def step_of(test):
     """Longest tick, s, that the docking unit of a shipped test takes."""
-    return tomllib.loads(SHIPPED.joinpath(test["test"]["mechanism"]).read_text()).get("step_max_s", 1.0)
+    return read_tables(SHIPPED / test["test"]["mechanism"]).get("step_max_s", 1.0)
 
 
 def allowed(parameter):
@@ -224,7 +224,7 @@ def test_there_is_one_of_each_kind():
 def test_every_key_is_held(tree, file):
     kind = FILES[file]
     target = tree.home / file
-    document = tomllib.loads(target.read_text())
+    document = read_tables(target)
     tried = 0
     for load in loads(document, kind):
         changed = copy.deepcopy(document)
@@ -250,7 +250,7 @@ def test_every_key_is_held(tree, file):
 @pytest.mark.parametrize("file", [f for f, kind in FILES.items() if kind == "programme"])
 def test_every_key_of_a_programme_is_held(tree, file):
     target = tree.home / file
-    document = tomllib.loads(target.read_text())
+    document = read_tables(target)
     document["variant"] = document["variant"][-2:]
     rows = [(f"variant[{i}]", row, VARIANT) for i, row in enumerate(document["variant"])]
     for where, row, table in [("programme", document["programme"], PROGRAMME), *rows]:

@@ -1,6 +1,5 @@
 """What every part in the registry is built from: the shipped docking, assembled in process."""
 
-import tomllib
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from hil_server import registry
 from hil_server.config import load_test
 from hil_server.line import assembly
+from rt_kernels.extends import read_tables
 from rt_kernels.layout import BITS, CODES, FIELDS, SAMPLE_DTYPE
 from tests.control.fmu import factory
 
@@ -46,7 +46,7 @@ def keys():
 def shipped_mechanism(name):
     """Keys of the first shipped file of a mechanism, or nothing: a geometry has to fit together, limits alone do not make one."""
     for path in sorted(Path(__file__).parents[2].joinpath("stand_configs", "mechanisms").glob("*.toml")):
-        table = tomllib.loads(path.read_text())
+        table = read_tables(path)
         if table.get("part") == name:
             own = {p.key for p in registry.part("mechanisms", name).PARAMETERS}
             return {key: value for key, value in table.items() if key in own}

@@ -762,6 +762,8 @@ class Programmes(Files):
             "programme": (SHIPPED / "programmes" / "docking_variants.toml").read_bytes(),
             "campaign": (SHIPPED / "programmes" / "idss_campaign.toml").read_bytes(),
             "stand": (SHIPPED / "stands" / "docking_stand.toml").read_bytes(),
+            "extending": (SHIPPED / "stands" / "hydraulic_stand_elastic.toml").read_bytes(),
+            "extending_arm": (SHIPPED / "manipulators" / "canadarm2.toml").read_bytes(),
             "craft": (SHIPPED / "vehicles" / "radiator.toml").read_bytes(),
             "arm": (SHIPPED / "manipulators" / "transport_ship_probe.toml").read_bytes(),
             "desk": b'station = 0\nrate_hz = 100.0\n[source]\nkind = "keyboard"\n[buttons]\ndeadman = 1\n',
@@ -785,14 +787,15 @@ class Programmes(Files):
 
         kind, data = given
         file = self.put(f"{kind}.toml", data)
-        readers = {"programme": load_programme, "campaign": load_plan, "stand": load_platform, "desk": lambda f: load(str(f))}
+        readers = {"programme": load_programme, "campaign": load_plan, "stand": load_platform, "extending": load_platform,
+                   "desk": lambda f: load(str(f))}  # fmt: skip
         if kind in readers:
             with refusing():
                 is_programme(file)
                 readers[kind](file)
         else:  # readers of the kernels know ValueError alone
             with refusing(ValueError):
-                {"craft": FlexibleTree.from_toml, "arm": read_bodies}[kind](file)
+                {"craft": FlexibleTree.from_toml, "arm": read_bodies, "extending_arm": read_bodies}[kind](file)
 
 
 class Tables(Files):

@@ -8,7 +8,7 @@ import pytest
 
 from hil_server import registry
 from hil_server.cli import main
-from hil_server.config import SHIPPED, load_test
+from hil_server.config import SHIPPED, extends, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.overlap import park_pose, parked_inside, refuse_overlap
@@ -31,7 +31,7 @@ def configurations(file):
 
 def parked_at(leg_m, name, folder):
     """Copy of a shipped stand file with legs of this length at park, None: those of the neutral pose."""
-    lines = (SHIPPED / "stands" / f"{name}.toml").read_text().splitlines()
+    lines = extends.resolved_text(extends.whole(SHIPPED / "stands" / f"{name}.toml")).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("start_leg_m"))
     lines[at] = f"start_leg_m = {[leg_m] * 6}" if leg_m else ""
     (folder / f"{name}.toml").write_text("\n".join(lines))

@@ -4,7 +4,6 @@ The central unit has the same tests in probe_cone/test_unit.py. Springs and clut
 elements of their own.
 """
 
-import tomllib
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
 from hil_server.config.tables import MECHANISM_KEYS
+from rt_kernels.extends import read_tables
 from rt_kernels.mechanisms.berthing.head import BerthingHead
 from rt_kernels.mechanisms.berthing.pins import BerthingPins
 from rt_kernels.mechanisms.common.hysteresis import Hysteresis
@@ -25,8 +25,7 @@ RELEASE = 4
 
 
 def shipped(pytestconfig, name):
-    with open(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml", "rb") as file:
-        data = tomllib.load(file)
+    data = read_tables(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml")
     return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
 
 

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 from hil_server.analysis.craft_view import read
 from hil_server.config import SHIPPED, crafts, physics, toml_text
 from hil_server.errors import ConfigurationError
+from rt_kernels.extends import read_tables
 from rt_kernels.model import craft_file, manipulator_file
 from rt_kernels.model.craft import at_rest, port_pose, resting_links
 from rt_kernels.model.craft_file import CraftError, bodies_of, craft_of, read_craft, rotation_of, with_data
@@ -19,7 +20,7 @@ from rt_kernels.multibody import Tree
 from rt_kernels.multibody.flexible import FlexibleTree
 
 FILES = {
-    str(path.relative_to(SHIPPED)): tomllib.loads(path.read_text())
+    str(path.relative_to(SHIPPED)): read_tables(path)
     for folder in ("vehicles", "manipulators")
     for path in sorted((SHIPPED / folder).glob("*.toml"))
 }

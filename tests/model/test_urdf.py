@@ -2,13 +2,13 @@
 
 import random
 import re
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
+from rt_kernels.extends import read_tables
 from rt_kernels.model.craft import at_rest
 from rt_kernels.model.urdf import read_urdf_craft
 from rt_kernels.multibody import Body, ModelError, Tree
@@ -86,7 +86,7 @@ def test_canadarm2_geometry():
     np.testing.assert_allclose(p, [1.3589 + 7.11 + 7.11 + 1.3589, -0.5692 - 0.475 - 0.5692, 0.0], atol=1e-12)
     assert tree.nv == 7
     # published mass of the whole arm; its root stands on the base and is no moving body
-    bodies = tomllib.loads((MANIPULATORS / "canadarm2.toml").read_text())["body"]
+    bodies = read_tables(MANIPULATORS / "canadarm2.toml")["body"]
     assert sum(b["rigid"]["mass_kg"] for b in bodies) == pytest.approx(1641.0, abs=0.05)
     free = Tree.from_toml(MANIPULATORS / "canadarm2_free_flyer.toml")
     assert abs(sum(b.mass for b in free.bodies) - 100_000 - 1505.3) < 0.1

@@ -3,8 +3,7 @@ singularity."""
 
 import math
 import pickle
-import tomllib
-from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.algebra import arrays
+from rt_kernels.extends import read_tables
 from rt_kernels.stewart.platform import (
     PARAMETERS,
     Platform,
@@ -26,11 +26,12 @@ from rt_kernels.stewart.platform import (
 
 NOT_CONVERGED, NEAR_SINGULAR, NOT_FINITE, RATE, ACCELERATION, OUT_OF_REACH = 1, 2, 4, 8, 16, 1
 INCH = 0.0254
+STANDS_FOLDER = Path(__file__).resolve().parents[2] / "stand_configs" / "stands"
 CASES = settings(max_examples=150, deadline=None)
 
 
 def table(name: str) -> dict:
-    return tomllib.loads(resources.files("stand_configs").joinpath(f"stands/{name}.toml").read_text(encoding="utf-8"))["platform"]
+    return read_tables(STANDS_FOLDER / f"{name}.toml")["platform"]
 
 
 STANDS = {name: Platform.from_dict(table(name), name) for name in ("msfc_6dof", "docking_stand")}

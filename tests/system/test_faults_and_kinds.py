@@ -47,7 +47,7 @@ def test_places_are_the_lines_of_the_keys():
     found = places(TEXT)
     for path, what, nth in [
         ("top", "top", 0), ("test", "[test]", 0), ("test.name", "name =", 0), ("test.rows", "rows", 0), ("test.after", "after", 0),
-        ("a.b", "[a.b]", 0), ("a.b.c.d", "c.d", 0), ("a.b.quoted", "quoted", 0), ("a.b.inline", "inline", 0),
+        ("a", "[a.b]", 0), ("a.b", "[a.b]", 0), ("a.b.c.d", "c.d", 0), ("a.b.quoted", "quoted", 0), ("a.b.inline", "inline", 0),
         ("variant[0].number", "RT-01", 0), ("variant[1]", "[[variant]]", 1), ("variant[1].set.mass_kg", "mass_kg", 0),
         ("variant RT-02", "RT-02", 0),
     ]:  # fmt: skip

@@ -40,6 +40,7 @@ from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.publisher import first_trip
 from hil_server.telemetry.record import aux_channels, record_dtype
 from hil_server.telemetry.settings import TelemetrySettings
+from rt_kernels.extends import read_tables
 from rt_kernels.layout import BITS, CODES, FAULTS
 from rt_kernels.pictures import along, multiply, rotate
 from rt_kernels.ring import SharedBlock
@@ -230,7 +231,7 @@ def test_angles_and_turns_against_scipy():
 
 @pytest.mark.parametrize("file", sorted((SHIPPED / "mechanisms").glob("*.toml")), ids=lambda file: file.stem)
 def test_every_shipped_unit_is_drawn_in_sight(file):
-    unit = picture_of(tomllib.loads(file.read_text())).looks
+    unit = picture_of(read_tables(file)).looks
     assert {shape.body for shape in unit.shapes} >= {"T", "A"} and unit.bars
     for shape in unit.shapes:
         points = np.array([p for line in shape.lines for p in line])
@@ -278,7 +279,7 @@ def test_arm_against_a_chain_of_matrices():
     document = {"dynamics": {"part": "manipulator_payload", "model": "manipulators/srms.toml"}}
     arm = Arm.of(document)
     angles = np.random.default_rng(5).uniform(-1.5, 1.5, len(arm.joints))
-    bodies = tomllib.loads((SHIPPED / "manipulators" / "srms.toml").read_text())["body"]
+    bodies = read_tables(SHIPPED / "manipulators" / "srms.toml")["body"]
     X, left, expected = np.eye(4), iter(angles), [[0.0, 0.0, 0.0]]
     for body in bodies:
         step = np.eye(4)

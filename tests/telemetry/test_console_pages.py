@@ -10,6 +10,7 @@ import pytest
 from hil_server.config import SHIPPED, load_test
 from hil_server.console.picture import picture_of
 from hil_server.console.recording import Recording
+from rt_kernels.extends import read_tables
 from tests.telemetry.chromium import wait_for
 from tests.telemetry.fake_run import FakeRun
 from tests.telemetry.test_console import browser, log, pictures, start_console  # noqa: F401  fixtures
@@ -385,9 +386,7 @@ def test_the_address_of_a_log_opens_it_in_every_view(page, log):  # noqa: F811
 @pytest.mark.parametrize("file", sorted((SHIPPED / "mechanisms").glob("*.toml")), ids=lambda file: file.stem)
 def test_every_unit_declares_what_its_mimic_display_shows(file):
     """Projections, panels and bars that the page can draw, and places for all bars of the unit."""
-    import tomllib
-
-    unit = picture_of(tomllib.loads(file.read_text()))
+    unit = picture_of(read_tables(file))
     mimic = unit.MIMIC
     assert set(mimic.projections) <= {"side", "top", "axial", "axonometric"} and mimic.projections
     assert {kind for kind, _ in mimic.panels} <= {"bars", "lateral", "arm", "sticks"}

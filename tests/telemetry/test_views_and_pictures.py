@@ -9,6 +9,7 @@ import pytest
 from hil_server import registry
 from hil_server.config import SHIPPED, load_test, toml_text
 from hil_server.console.picture import Picture, picture_of
+from rt_kernels.extends import read_tables
 from rt_kernels.pictures import ONE_PROBE
 from rt_kernels.pictures import Picture as UnitPicture
 
@@ -90,6 +91,6 @@ def test_an_unknown_unit_is_two_flanges():
 
 def test_every_shipped_unit_has_a_picture_of_its_own():
     for file in sorted((SHIPPED / "mechanisms").glob("*.toml")):
-        table = tomllib.loads(file.read_text())
+        table = read_tables(file)
         if table["part"] not in ("bumper", "several_contacts"):  # plates and balls for tests of the loop
             assert type(picture_of(table)) is not UnitPicture, file.name

@@ -1,6 +1,5 @@
 """What the tests of the central unit share: the shipped configurations, channels by name, poses, and dockings of the shipped craft."""
 
-import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.config import SHIPPED
 from hil_server.config.tables import MECHANISM_KEYS
+from rt_kernels.extends import read_tables
 from rt_kernels.layout import BITS
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT, PHASE, run
@@ -28,7 +28,7 @@ def column(rows, name):
 
 
 def configuration(name):
-    table = tomllib.loads((CONFIGS / f"{name}.toml").read_text())
+    table = read_tables(CONFIGS / f"{name}.toml")
     assert table.pop("synthetic") is True and table.pop("part") == "probe_cone"
     return {key: value for key, value in table.items() if key not in MECHANISM_KEYS}
 

@@ -1,11 +1,11 @@
 """Ring unit on spring legs: capture, release, retraction, base wrench at rest. Its energy: test_energy.py."""
 
-import tomllib
 
 import numpy as np
 import pytest
 
 from hil_server.config.tables import MECHANISM_KEYS
+from rt_kernels.extends import read_tables
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
 
@@ -13,8 +13,7 @@ HERE = [0, 0, 0, 0, 0, 0, 1]
 
 
 def shipped(pytestconfig, name):
-    with open(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml", "rb") as file:
-        data = tomllib.load(file)
+    data = read_tables(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml")
     assert data["synthetic"] is True
     return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
 

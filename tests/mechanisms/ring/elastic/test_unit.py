@@ -1,12 +1,12 @@
 """Elastic-adaptive unit: sequence of operation, cables, the cases of chapter 7, energy and momentum of the whole unit."""
 
-import tomllib
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server.config.tables import MECHANISM_KEYS
+from rt_kernels.extends import read_tables
 from rt_kernels.mechanisms.ring.elastic.retraction import CableRetraction, OperationSequence
 from rt_kernels.mechanisms.ring.elastic.unit import ElasticAdaptive
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
@@ -16,8 +16,7 @@ EYES = np.array([[0, np.cos(a), np.sin(a)] for a in np.radians([60, 180, 300])])
 
 @pytest.fixture(scope="module")
 def table(pytestconfig):
-    with open(pytestconfig.rootpath / "stand_configs/mechanisms/elastic_adaptive.toml", "rb") as file:
-        data = tomllib.load(file)
+    data = read_tables(pytestconfig.rootpath / "stand_configs/mechanisms/elastic_adaptive.toml")
     assert data["synthetic"] is True
     return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
 
