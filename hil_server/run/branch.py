@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from drivers.replayed.log_port import LogPort
+from drivers.replayed.log_port import GivenCommands, LogPort
 from hil_server.config import TestConfig, crafts
 from hil_server.config.loader import VEHICLES
 from hil_server.errors import ConfigurationError, UsageError, VerdictError
@@ -407,6 +407,11 @@ def _tuning(base: Assembly, test: Assembly, plain: Assembly) -> None:
     test.line.tuning.take_over(base.line.tuning, kept)
 
 
+def _kind(port: Any) -> type:
+    """Class of a port; of one that gives logged commands, that of the port behind it."""
+    return type(port.commands if isinstance(port, GivenCommands) else port)
+
+
 def _ports(base: Assembly, test: Assembly, state: dict[str, bytes], facts: dict[str, Any], faults: list[str]) -> None:
     """Commands and stand: their states where they fit; a docking unit that has not been touched may be another one."""
     touched = float(base.line.sample["first_contact_time"][0]) >= 0.0
@@ -414,7 +419,7 @@ def _ports(base: Assembly, test: Assembly, state: dict[str, bytes], facts: dict[
     if base.config.document.get("commands") != test.config.document.get("commands"):
         faults.append("commands: rows of another script would all be due at once: simulate it from its start")
     for name in sorted(set(old) | set(new)):
-        fits = name in old and name in new and type(old[name]) is type(new[name])
+        fits = name in old and name in new and _kind(old[name]) is _kind(new[name])
         if fits:
             try:
                 new[name].restore(state[name])

@@ -164,12 +164,13 @@ cdef inline bint segment_circle(
     for _ in range(refinements):
         # Newton step of the azimuth: the distance of circle point and line, w, is least where w . tangent = 0
         offset = sub(add(C, mul(R, n_C)), P1)
-        offset = sub(offset, mul(dot(L, offset) / LL, L))
+        t = dot(L, offset) / LL
+        offset = add(offset, mul(-t, L))
         b = dot(L, tangent)
         w = R * (1.0 - b * b / LL) - dot(offset, n_C)
         if w < 1e-12 * R:
             break
-        n_C = sub(n_C, mul(dot(offset, tangent) / w, tangent))
+        n_C = add(n_C, mul(-dot(offset, tangent) / w, tangent))
         n_C = mul(1.0 / norm(n_C), n_C)
         tangent = cross(axis, n_C)
         # point of the line nearest to the circle

@@ -13,7 +13,7 @@ from libc.string cimport memset
 import numpy as np
 
 from rt_kernels.algebra.values cimport (
-    Pose, Twist, Vec3, add, apply, cross, dot, mul, neg, pose, put_wrench, sub, twist, wrench_of, wrench_to_child, xyz,
+    Pose, Twist, Vec3, Wrench, add, apply, cross, dot, mul, neg, pose, put_wrench, sub, twist, wrench, wrench_of, wrench_to_child, xyz,
 )
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
@@ -42,7 +42,8 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     cdef Pose X_TA = pose(inp.X_TA)
     cdef Twist V_TA = twist(inp.V_TA)
     cdef Vec3 p_TQ = apply(X_TA, p.p_AQ)
-    cdef Vec3 v_Q, f = xyz(0.0, 0.0, 0.0), m = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 v_Q, f
+    cdef Wrench F_T
     cdef double depth = dot(p.n, sub(p_TQ, p.p0))
     cdef double normal
     memset(out, 0, sizeof(MechanismOutput))
@@ -55,11 +56,11 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         if p.clamp and normal < 0.0:
             normal = 0.0
         f = mul(normal, p.n)
-        m = cross(p_TQ, f)
+        put_wrench(wrench_of(f, cross(p_TQ, f)), out.F_T)
         out.signals = MECHANISM_SIGNAL_DK1
-    put_wrench(wrench_of(f, m), out.F_T)
     # the reaction on the active unit, at and in A
-    put_wrench(wrench_to_child(X_TA, wrench_of(neg(f), neg(m))), out.F_A)
+    F_T = wrench(out.F_T)
+    put_wrench(wrench_to_child(X_TA, wrench_of(neg(F_T.f), neg(F_T.m))), out.F_A)
 
 
 cdef class Bumper(MechanismPart):
