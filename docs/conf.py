@@ -70,7 +70,7 @@ IMAGE = re.compile(r"(?m)^!\[([^\]]+)\]\((\S+)\)$")
 
 def with_pictures(app, name, source):
     """Pictures that tools draw are not in the tree: the page has the mark `<!-- picture: FILE -->` and a line in words below it, which
-    gives way to the picture where that was drawn. A picture that is not there is told in its words."""
+    gives way to the picture where that was drawn. Without its picture the page shows the words."""
     folder = (ROOT / name).parent
 
     def there(file):

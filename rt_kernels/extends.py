@@ -5,7 +5,7 @@ The extended file is named relative to the file, or is a shipped one, as every f
 * A table merges key by key; a value or a list replaces the one of the extended file.
 * Rows of an array of tables are told apart by `name`, as in `--set`: a row of the same name merges, another one comes behind. An array of
   which a row has no name of its own replaces the extended one.
-* A table with another `part` begins anew: the keys of the former part go, as in `--set`. The top of a file does not.
+* A table with another `part` starts from the defaults: the former part's keys are dropped, as with `--set`. The top of a file does not.
 * `without = ["virtual", "requirement.whole process"]` leaves tables, keys and named rows of the extended file out.
 * [safety_record] is never taken over: a signature is of one file.
 
