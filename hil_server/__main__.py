@@ -2,7 +2,10 @@
 
 import sys
 
-from hil_server import interrupts
+if sys.version_info < (3, 11):  # noqa: UP036  an older one gets here from a source tree
+    sys.exit(f"hil-server needs Python 3.11 or later, this is {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable})")
+
+from hil_server import interrupts  # noqa: E402
 
 
 def main() -> int:

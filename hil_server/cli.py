@@ -18,13 +18,10 @@ from hil_server.errors import ConfigurationError, HilError, UsageError
 from hil_server.host.realtime_host import take_ordinary_scheduling
 from hil_server.interrupts import INTERRUPTED
 from hil_server.terminal.completion import asked_by_the_shell
+from hil_server.terminal.help import Parser, did_you_mean, examples, overview
 from hil_server.terminal.log import LEVELS, show
 
-NOTHING_DONE = "nothing was changed"  # by a verb that does not say what remains
-EXIT_CODES = (
-    "exit codes: 0 ended as asked, 1 a verdict is negative or a requirement violated, 2 usage or configuration, 3 tripped or not recorded, "
-    "4 device absent or lost, 5 internal error, 130 ended by Ctrl-C"
-)
+NOTHING_DONE = "nothing was changed"  # by a verb without REMAINS
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
             with interrupts.heard():
                 code = _run(arguments)
         except BaseException as error:
-            # whatever a library makes of a press, it is one
+            # Ctrl-C counts, whatever exception a library made of it
             code = INTERRUPTED if interrupts.stands() else _explained(arguments, error)
         if code == INTERRUPTED:
             _say(f"interrupted: {interrupts.remains() or getattr(_verb_of(arguments), 'REMAINS', NOTHING_DONE)}")
@@ -47,7 +44,7 @@ def _run(arguments: list[str]) -> int:
     take_ordinary_scheduling()
     if line := asked_by_the_shell():
         _complete(line)
-    args = _parser(arguments).parse_args(arguments)
+    args = _parsed(arguments)
     if args.version:
         print(_version())
         return 0
@@ -81,11 +78,18 @@ def _explained(arguments: list[str], error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, OSError) and error.filename is not None:
-        # a file that cannot be read or written is nobody's mistake in here
+        # a file that cannot be read or written is not an internal error
         _say(f"{error.filename}: {error.strerror or error}")
         _write_error(arguments, error, UsageError.exit_code)
         return UsageError.exit_code
-    # the program's last line of defence: exit code 5 and a file instead of a traceback
+    if isinstance(error, ImportError):
+        from hil_server.host.installation import import_remedy
+
+        if remedy := import_remedy(error):
+            _say(remedy)
+            _write_error(arguments, error, UsageError.exit_code)
+            return UsageError.exit_code
+    # everything else: exit code 5 and a file instead of a traceback
     _say(f"internal error: {type(error).__name__}: {error}\nthe details are in {_keep_traceback()}; please report it with this file")
     _write_error(arguments, error, 5)
     return 5
@@ -115,30 +119,48 @@ def write_json(file: str, summary: dict[str, Any]) -> None:
 
 def offered() -> dict[str, ModuleType]:
     """The verbs by their names, in the order of the help: every module of `hil_server.verbs`."""
-    found = [importlib.import_module(f"{verbs.__name__}.{module.name}") for module in pkgutil.iter_modules(verbs.__path__)]
-    return {_name_of(module): module for module in sorted(found, key=lambda module: (module.ORDER, module.__name__))}
+    modules = [importlib.import_module(f"{verbs.__name__}.{module.name}") for module in pkgutil.iter_modules(verbs.__path__)]
+    return {_name_of(module): module for module in sorted(modules, key=lambda module: (module.ORDER, module.__name__))}
 
 
 def _name_of(module: ModuleType) -> str:
     return module.__name__.rpartition(".")[2].rstrip("_").replace("_", "-")
 
 
-def _parser(arguments: list[str]) -> argparse.ArgumentParser:
-    """The parser; only the verb that is in `arguments` brings its own arguments in."""
-    about = "Real-time hardware-in-the-loop server for docking stands."
-    parser = argparse.ArgumentParser(prog="hil-server", description=about, epilog=EXIT_CODES)
-    parser.add_argument("--version", action="store_true", help="shows the version and ends")
-    listed = parser.add_subparsers(title="verbs", metavar="VERB")
+def _parser(arguments: list[str]) -> Parser:
+    """The parser; only the verb that is in `arguments` adds its own arguments."""
+    parser = Parser(prog="hil-server", description="Real-time hardware-in-the-loop server for docking stands.")
+    parser.add_argument("--version", action="store_true", help="prints the version")
+    listed = parser.add_subparsers(title="verbs", metavar="VERB", parser_class=Parser)
     asked = _asked(arguments)
-    for name, verb in offered().items():
-        sub = listed.add_parser(name, help=verb.SUMMARY, description=verb.SUMMARY[0].upper() + verb.SUMMARY[1:] + ".")
-        sub.add_argument("--json", metavar="FILE", help="writes the summary for machines")
+    known = offered()
+    parser.epilog = overview(known)
+    for name, verb in known.items():
+        about = verb.SUMMARY[0].upper() + verb.SUMMARY[1:] + "."
+        sub = listed.add_parser(name, help=verb.SUMMARY, description=about, epilog=examples(verb.EXAMPLES))
+        sub.add_argument("--json", metavar="FILE", help="writes the summary as JSON")
         sub.add_argument("--log-level", choices=LEVELS, default="info", metavar="LEVEL", help=f"{', '.join(LEVELS)} (default: info)")
-        sub.add_argument("--verbose", action="store_true", help="as --log-level debug")
+        sub.add_argument("--verbose", action="store_true", help="same as --log-level debug")
         if name == asked:
             verb.add_arguments(sub)
             sub.set_defaults(run=verb.run)
     return parser
+
+
+def _parsed(arguments: list[str]) -> argparse.Namespace:
+    """The arguments of the command line. Raises UsageError for a verb or an option that does not exist, with the nearest one."""
+    asked = _asked(arguments)
+    known = offered()
+    if asked is not None and asked not in known:
+        raise UsageError(f"hil-server: no verb {asked!r}{did_you_mean(asked, known)}; hil-server --help lists them")
+    parser = _parser(arguments)
+    args, rest = parser.parse_known_args(arguments)
+    if rest:
+        verb = _verb_parser(parser, asked)
+        options = [text for action in (verb or parser)._actions for text in action.option_strings]
+        what = "no option" if rest[0].startswith("-") else "takes no argument"
+        (verb or parser).error(f"{what} {rest[0]}{did_you_mean(rest[0].partition('=')[0], options)}")
+    return args
 
 
 def _asked(arguments: list[str]) -> str | None:
@@ -149,15 +171,18 @@ def _verb_of(arguments: list[str]) -> ModuleType | None:
     return offered().get(_asked(arguments) or "")
 
 
+def _verb_parser(parser: Parser, asked: str | None) -> Parser | None:
+    choices = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
+    return choices.get(asked) if asked else None
+
+
 def _complete(line: str) -> None:
-    """The shell asks what may follow (argcomplete); ends the process."""
+    """Answers the shell, which asks for completions (argcomplete), and ends the process."""
     from hil_server.terminal.completion import complete
 
     words = line.split()[1:]
     parser = _parser(words)
-    asked = next((a for a in words if not a.startswith("-")), "")
-    verbs_of = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    complete(parser, verbs_of.choices.get(asked))
+    complete(parser, _verb_parser(parser, _asked(words)))
 
 
 def _version() -> str:

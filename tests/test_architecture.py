@@ -37,7 +37,7 @@ ROOMS = {
         "campaign": "errors interrupts host config requirements telemetry line run pages",
         "console": "errors registry client config telemetry operator_desk line analysis run",
         "viewers": "errors client config telemetry line analysis console",
-        "terminal": "errors registry host config requirements run",
+        "terminal": "errors registry host config requirements telemetry run",
         "verbs": "errors interrupts registry client host config requirements telemetry operator_desk line analysis run campaign console "
         "viewers terminal",
         "cli": "errors interrupts host terminal verbs",

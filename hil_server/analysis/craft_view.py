@@ -94,7 +94,7 @@ def read(path: str | Path, floating_base: bool = True) -> tuple[Craft, list[str]
             return *read_urdf_craft(path, floating_base), None
         except ModelError as error:
             raise ConfigurationError(str(error)) from None
-    tables = extends.tables_of(path)
+    tables = extends.tables_of(path, "craft")
     modal = None
     try:
         found = craft_of(tables, str(path), path.parent)

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,9 @@ def _chosen(log: Log, channels: Sequence[str] | None) -> list[Column]:
     known = {column.name for column in every} | {column.channel for column in every}
     unknown = [name for name in channels if name not in known]
     if unknown:
-        raise UsageError(f"no channel {unknown[0]!r} in {log.path}")
+        close = get_close_matches(unknown[0], sorted(known), n=1, cutoff=0.4)
+        near = f", did you mean {close[0]}?" if close else ""
+        raise UsageError(f"{log.path}: no channel {unknown[0]!r}{near}; hil-server list channels lists those of every log")
     wanted = {"tick", "time_ns", *channels}
     return [column for column in every if column.name in wanted or column.channel in wanted]
 

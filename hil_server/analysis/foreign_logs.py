@@ -176,7 +176,8 @@ def read_mcap(path: str | Path, topic: str) -> Stream:
     except (OSError, McapError, ValueError, struct.error, KeyError, OverflowError, RecursionError, RuntimeError, ZstdError) as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from error
     if not rows:
-        raise ConfigurationError(f"{path}: no topic {topic}; there are: {', '.join(sorted(topics)) or 'none'}")
+        own = f"; a log of hil-server needs no import: hil-server replay {path}" if "sample" in topics else ""
+        raise ConfigurationError(f"{path}: no topic {topic}; there are: {', '.join(sorted(topics)) or 'none'} (--topic NAME){own}")
     names = sorted(set.intersection(*(set(r) for r in rows)))
     return _with_clock(topic, "t_ns", np.array(times, dtype=object), {n: np.array([r[n] for r in rows]) for n in names})
 

@@ -63,7 +63,7 @@ def load_platform(stand: str | Path) -> Platform:
     Raises `UsageError` when there is no such file, `ConfigurationError` with one line for every fault.
     """
     file = _stand_file(stand)
-    document = extends.tables_of(file)
+    document = extends.tables_of(file, "stand")
     if "platform" not in document:
         raise ConfigurationError(f"{file}: platform: the table [platform] is required and missing")
     faults = Table(PARAMETERS).faults(document["platform"], str(file), "platform")

@@ -39,7 +39,6 @@ from hil_server.campaign.rare import Rare, read_rare
 from hil_server.campaign.variables import Variable
 from hil_server.config import TestConfig, extends, load_test, test_from_toml, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
-from hil_server.config.kinds import other_kind
 from hil_server.config.loader import named_file, named_test
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
@@ -186,9 +185,7 @@ def disc(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | None = None) -> Plan:
     """Reads and checks a campaign file. Raises ConfigurationError with all faults."""
     file = named_file(file)
-    document = extends.tables_of(file)
-    if other := other_kind(document, "campaign", str(file)):
-        raise ConfigurationError(other)
+    document = extends.tables_of(file, "campaign")
     faults = [unknown_key(str(file), k, v, k, TABLES) for k, v in document.items() if k not in TABLES]
     head, box = document.get("campaign"), document.get("box", {} if document.get("vary") else None)
     faults += CAMPAIGN.faults(head, str(file), "campaign")

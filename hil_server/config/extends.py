@@ -7,15 +7,21 @@ from typing import Any
 
 from hil_server.config import files, toml_text
 from hil_server.config.checks import line
-from hil_server.config.kinds import kind_of
+from hil_server.config.kinds import kind_of, misfit, other_kind
 from hil_server.errors import ConfigurationError
 from rt_kernels.extends import EXTENDS, ExtendsError, Place, Tables, Whole, read_whole
 
 
-def whole(file: Path) -> Whole:
-    """A file with those that it extends, all of one kind. Raises ConfigurationError for one that cannot be read."""
+def whole(file: Path, wanted: str | None = None) -> Whole:
+    """A file with those that it extends, all of one kind. Raises ConfigurationError for one that cannot be read or is not of the kind
+    wanted."""
+    if wanted and (why := misfit(file, wanted)):
+        raise ConfigurationError(why)
     try:
-        return read_whole(file, files.read_text, _parsed, _same_kind)
+        found = read_whole(file, files.read_text, _parsed, _same_kind)
+        if wanted and (other := other_kind(found.tables, wanted, str(file))):
+            raise ConfigurationError(other)
+        return found
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -26,9 +32,9 @@ def whole(file: Path) -> Whole:
         raise ConfigurationError(f"{file}: not TOML: {error}") from None
 
 
-def tables_of(file: Path) -> Tables:
+def tables_of(file: Path, wanted: str | None = None) -> Tables:
     """The tables of `whole`. Raises ConfigurationError."""
-    return whole(file).tables
+    return whole(file, wanted).tables
 
 
 def _parsed(text: str) -> Tables:

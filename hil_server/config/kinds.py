@@ -1,9 +1,15 @@
-"""What a TOML file is, by its tables, and which verb takes it: so that the wrong one says the right one."""
+"""What a file is, by its tables or its first bytes, and which verb takes it."""
 
+import shlex
 from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
-# A table, or a key at the top, that only files of one kind have. The first that is found counts.
+from hil_server.config import files
+from hil_server.errors import UsageError
+
+# A table, or a key at the top, that only files of one kind have. The first match counts.
 MARKS = {"test": "test", "programme": "programme", "campaign": "campaign", "platform": "stand", "part": "mechanism", "body": "craft",
          "mass_kg": "craft"}  # fmt: skip
 TAKEN_BY = {
@@ -13,7 +19,12 @@ TAKEN_BY = {
     "stand": "hil-server workspace {file} (or check), or test.stand of a test names it",
     "mechanism": "hil-server check {file}, or test.mechanism of a test names it",
     "craft": "hil-server craft {file} (or check), or test.active_vehicle or test.target_vehicle of a test names it",
+    "log": "hil-server report {file} (or replay, compare, export)",
 }
+LOG_MAGIC = b"\x89MCAP0\r\n"
+# Kind → folder of `stand_configs` with the shipped files of that kind.
+FOLDER_OF = {"stand": "stands", "craft": "vehicles", "mechanism": "mechanisms"}
+MOST_NAMED = 4  # files of a folder
 
 
 def kind_of(document: Mapping[str, Any]) -> str | None:
@@ -24,6 +35,83 @@ def kind_of(document: Mapping[str, Any]) -> str | None:
 def other_kind(document: Mapping[str, Any], wanted: str, file: str) -> str | None:
     """One line for a file that is of another kind than the one wanted, with the command that takes it; None where it is not."""
     kind = kind_of(document)
-    if kind in (None, wanted):
+    return None if kind in (None, wanted) else _is_a(str(kind), wanted, file)
+
+
+def misfit(file: str | Path, wanted: str) -> str | None:
+    """One line for a file that cannot be of the kind wanted, because it is missing, a folder, a log or a TOML file of another kind, with
+    what to type instead; None where it can be. wanted: a kind, "log", or for a message several of them ("stand or log")."""
+    path = Path(file)
+    if not path.exists():
+        from hil_server.config.loader import named_file
+
+        shipped = named_file(file, FOLDER_OF.get(wanted, "programmes"))
+        if shipped.is_file():
+            return misfit(shipped, wanted)
+        return f"{file}: cannot be read: No such file or directory{_nearest(path, wanted)}"
+    if path.is_dir():
+        return f"{file}: is a folder, not a {wanted}{_in_folder(path, wanted)}"
+    if path.suffix == ".csv" and wanted == "log":
+        return f"{file}: is a CSV file, not a log: hil-server import {shlex.quote(str(file))} makes a log of a recorded wrench"
+    kind = _kind_of_file(path)
+    return None if kind is None or kind in wanted.split(" or ") else _is_a(kind, wanted, str(file))
+
+
+def a_log(path: str) -> str:
+    """The path of a log as the command line gives it. Raises UsageError for a file that cannot be one."""
+    if why := misfit(path, "log"):
+        raise UsageError(why)
+    return path
+
+
+def _is_a(kind: str, wanted: str, file: str) -> str:
+    from hil_server.config.loader import SHIPPED
+
+    short = Path(file).relative_to(SHIPPED) if Path(file).is_relative_to(SHIPPED) else Path(file)
+    return f"{file}: is a {kind}, not a {wanted}: {TAKEN_BY[kind].format(file=shlex.quote(str(short)))}"
+
+
+def _kind_of_file(path: Path) -> str | None:
+    if not path.is_file():  # a device or a pipe is left to whoever reads it
         return None
-    return f"{file}: is a {kind}, not a {wanted}: {TAKEN_BY[kind].format(file=file)}"
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(LOG_MAGIC)) == LOG_MAGIC:
+                return "log"
+        return kind_of(files.parse_toml(files.read_text(path))) if path.suffix == ".toml" else None
+    except (OSError, ValueError):  # whoever reads it reports the fault
+        return None
+
+
+def _nearest(path: Path, wanted: str) -> str:
+    """The file that was probably meant: beside the missing one, or a shipped one."""
+    from hil_server.config.loader import FOLDERS, SHIPPED
+
+    pattern = "*.mcap" if wanted == "log" else "*.toml"
+    try:
+        known = [one.name for one in path.parent.glob(pattern)]
+    except OSError:
+        known = []
+    if wanted == "log":
+        known += [str(one) for one in Path("runs").glob("*/run.mcap")]
+    elif path.parent == Path():
+        known += [one.name for folder in FOLDERS for one in SHIPPED.joinpath(folder).glob("*.toml")]
+    name = path.name if path.suffix else f"{path.name}{pattern[1:]}"
+    close = get_close_matches(name, known, n=1, cutoff=0.75) or get_close_matches(str(path), known, n=1, cutoff=0.75)
+    if not close or str(path.parent / close[0]) == str(path):
+        return ""
+    return f"; did you mean {close[0] if '/' in close[0] else path.parent / close[0]}?"
+
+
+def _in_folder(path: Path, wanted: str) -> str:
+    """What of a folder can be given instead of it."""
+    if "log" in wanted.split(" or "):
+        logs = sorted([*path.glob("*.mcap"), *path.glob("*/*.mcap")])
+        return f": {_listed(logs)}" if logs else ", and has no log (*.mcap) in it"
+    tables = sorted(path.glob("*.toml"))
+    return f": {_listed(tables)}" if tables else ", and has no TOML file in it"
+
+
+def _listed(found: list[Path]) -> str:
+    more = len(found) - MOST_NAMED
+    return ", ".join(map(str, found[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")

@@ -19,13 +19,13 @@ import stand_configs
 from hil_server import registry
 from hil_server.config import crafts, extends, files, former_names, narrowing, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
-from hil_server.config.kinds import other_kind
+from hil_server.config.keys import keys_of, similar
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
 from hil_server.requirements import declaration
 from rt_kernels.model import craft_file
-from rt_kernels.stages import STAGE_ROLES
+from rt_kernels.stages import FORMER_ROLES, STAGE_ROLES
 
 SHIPPED = Path(stand_configs.__file__).parent
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
@@ -86,9 +86,8 @@ def load_test(
     file = named_file(path) if path is not None else DEFAULT_TEST
     settings = [parse_override(item) for item in overrides]
     faults: list[str] = []
-    document, sources = _read(file, faults)
-    if other := other_kind(document, "test", str(file)):
-        raise ConfigurationError(other)
+    document, sources = _read(file, faults, "test")
+    _check_keys(settings, file, document)
     paths = {"test": file}
     _demand(document, requirements, waived, str(file), faults)
     _apply(document, [s for s in settings if s[0][0] not in REFERENCES])
@@ -144,6 +143,7 @@ def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log",
     except ValueError as error:
         raise ConfigurationError(f"{label}: not TOML: {error}") from None
     settings = [parse_override(item) for item in overrides]
+    _check_keys(settings, None, document)
     _apply(document, settings)
     labels = {name: label for name in ("test", *REFERENCES)}
     faults: list[str] = []
@@ -240,10 +240,10 @@ def named_test(named: str, file: Path, key: str) -> Path:
 
 
 # ------------------------------------------------------------------------------------------------------------- reading files
-def _read(file: Path, faults: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A file's document, with those that it extends, and their texts; on failure an empty document and one more fault."""
+def _read(file: Path, faults: list[str], wanted: str | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+    """A file's document, with those that it extends, and their texts; on failure an empty document and one more fault. wanted: kind."""
     try:
-        found = extends.whole(file)
+        found = extends.whole(file, wanted)
     except ConfigurationError as error:
         faults += error.faults
         return {}, {}
@@ -270,8 +270,8 @@ def _demand(document: dict[str, Any], more: Sequence[Any], waived: Sequence[str]
     names = [row.get("name") for row in more if isinstance(row, dict)]
     rows = [row for row in rows if not (isinstance(row, dict) and row.get("name") in names)] + [copy.deepcopy(row) for row in more]
     known = [row.get("name") for row in rows if isinstance(row, dict)]
-    faults += [line(label, "waive", "no such requirement", name, ", ".join(map(str, known)) or "none", "-") for name in waived
-               if name not in known]  # fmt: skip
+    faults += [f"{label}: waive: no requirement {name!r}; there are: {', '.join(map(str, known)) or 'none'}"
+               for name in waived if name not in known]  # fmt: skip
     document["requirement"] = [row for row in rows if not (isinstance(row, dict) and row.get("name") in waived)]
 
 
@@ -279,8 +279,6 @@ def _demand(document: dict[str, Any], more: Sequence[Any], waived: Sequence[str]
 def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]) -> None:
     """Sets each value. A change of `part` comes first and drops the keys of the part that was there: they belonged to it."""
     for path, value in sorted(settings, key=lambda s: s[0][-1] != "part"):
-        if len(path) == 1:
-            raise ConfigurationError(f"--set {path[0]}: names a whole table, must name one of its keys, as test.rate_hz=500")
         table, key = _descend_to(document, path), path[-1]
         if isinstance(table, list):
             table[_index(table, key, path)] = value
@@ -289,6 +287,29 @@ def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]
             for other in [k for k in table if k not in SHARED_KEYS]:
                 del table[other]
         table[key] = value
+
+
+def _check_keys(settings: Sequence[tuple[tuple[str, ...], Any]], file: Path | None, document: dict[str, Any]) -> None:
+    """Raises ConfigurationError for a `--set` that has no table before its key, or one that a test does not have, with similar keys.
+    file: the test, None: `document` is a whole configuration."""
+    for path, value in settings:
+        name, known = ".".join(path), (*TEST_FILE, *REFERENCES)
+        if len(path) > 1 and (path[0] in known or path[0] in document or path[0] in FORMER_ROLES):
+            continue
+        if path[0] in known:
+            example = (
+                "test.rate_hz=500" if path[0] not in REFERENCES else f"test.{path[0]}=FILE to use another file, or {path[0]}.KEY=VALUE"
+            )
+            raise ConfigurationError(f"--set {name}: is a table; set one of its keys, e.g. --set {example}")
+        what = "has no table" if len(path) == 1 else f"no table {path[0]!r}"
+        try:
+            keys = list(keys_of(document if file is None else load_test(file).document))
+        except ConfigurationError:  # its own faults are reported without --set
+            keys = []
+        near = similar(name, keys)
+        text = f"similar: {', '.join(near)}" if near else f"tables: {', '.join(known)}"
+        example = f"{near[0]}={toml_text.value(value)}" if near else "test.rate_hz=500"
+        raise ConfigurationError(f"--set {name}: {what}; write TABLE.KEY=VALUE, e.g. --set {example}; {text}")
 
 
 SHARED_KEYS = {p.key for p in tables.MECHANISM}
@@ -323,7 +344,7 @@ def _index(items: list[Any], key: str, path: tuple[str, ...]) -> int:
 
 
 def _name_overrides(faults: Sequence[str], labels: dict[str, str], settings: list[tuple[tuple[str, ...], Any]]) -> list[str]:
-    """Faults in values that came from `--set` say so instead of naming the file."""
+    """Faults in values from `--set` name it instead of the file."""
     named = []
     for fault in faults:
         for path, _ in settings:

@@ -15,7 +15,6 @@ from typing import Any
 
 from hil_server.config import extends, files, tables, toml_text
 from hil_server.config.checks import join, line
-from hil_server.config.kinds import other_kind
 from hil_server.config.parts import part_table
 from hil_server.errors import ConfigurationError
 from rt_kernels.parameters import REQUIRED, Parameter
@@ -127,10 +126,8 @@ def sign(file: Path, owner: str, date: str) -> tuple[str, dict[str, str]]:
     """Writes the table [safety_record] into a stand file, in the place of the former one; it is of all values, those of a file that is
     extended too. Returns the state before (of `signature`) and the
     table. Raises ConfigurationError for a file that is no stand or cannot be written."""
-    found = extends.whole(file)
+    found = extends.whole(file, "stand")
     own, text = found.tables, found.texts[file]
-    if other := other_kind(own, "stand", str(file)):
-        raise ConfigurationError(other)
     if "platform" not in own or not owner.strip() or not date.strip():
         what = "no [platform]: not a stand" if "platform" not in own else "who signs, and the date, must not be empty"
         raise ConfigurationError(f"{file}: {what}")

@@ -48,7 +48,7 @@ def trust(file: str | Path) -> str:
     try:
         found = sum_of(Path(file))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file}: {error}") from error
+        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
     _write(listed() | {found: re.sub(r"[\0-\x1f]", "?", Path(file).name)})
     return found
 

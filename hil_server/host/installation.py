@@ -1,6 +1,6 @@
-"""Do all packages come from one installation? `drivers` is a generic name, and half an update is worse than none.
+"""Check that all packages come from one installation: `drivers` is a generic name, and an incomplete update fails late.
 
-Each of the four must have exactly one owner, and they must lie side by side: then kernels, drivers and server belong together.
+Each of the four must have exactly one owner, and all four must be in one folder: then kernels, drivers and server belong together.
 """
 
 import importlib.metadata
@@ -8,6 +8,7 @@ import importlib.util
 import shlex
 import shutil
 import sys
+import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -94,3 +95,31 @@ def with_group(group: str) -> str:
         needed = []
     found = [line.partition(";")[0].strip() for line in needed if f'extra == "{group}"' in line]
     return f"{pip} install {' '.join(shlex.quote(one) for one in found)}"
+
+
+def import_remedy(error: ImportError) -> str:
+    """What to type when an import fails because this Python is another one than the project is built for, or lacks a package; empty where
+    the cause is another."""
+    name, python = error.name or "", f"Python {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable})"
+    root = Path(__file__).resolve().parents[2]
+    package, *path = name.split(".")
+    if package in PACKAGES:
+        source = root.joinpath(package, *path)
+        suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
+        if not source.with_suffix(".pyx").is_file() or source.with_name(source.name + suffix).is_file():
+            return ""
+        build = f"cd {root} && {sys.executable} setup.py build_ext --inplace -j2"
+        built = sorted({file.suffixes[0].lstrip(".") for file in source.parent.glob(f"{source.name}.*.so")})
+        if built:
+            return f"kernels: built for {', '.join(built)}, not for {python}: run {_own_command(root)}, or build them: {build}"
+        return f"kernels: {name} is not built for {python}: {build}"
+    if not isinstance(error, ModuleNotFoundError) or importlib.util.find_spec("hil_server") is None or not name:
+        return ""
+    install = f"{sys.executable} -m pip install -e {root}"
+    return f"package {package!r} is missing in {python}: run {_own_command(root)}, or install the project: {install}"
+
+
+def _own_command(root: Path) -> str:
+    """The command of the environment in the source tree where it has one."""
+    own = root / ".venv" / "bin" / "hil-server"
+    return str(own) if own.is_file() else "hil-server of the environment in which the project is installed"

@@ -1,9 +1,9 @@
 """A rehearsal flown again from a time of itself: command `again`, or `hil-server run --from LOG@TIME`.
 
-The command is logged as every other one; the server sees it in the samples, ends the flight, makes the line anew as it was
+The command is logged as every other one; the server sees it in the samples, ends the flight, rebuilds the line as it was
 (`hil_server.run.branch`) and flies it with the stand as a part of the line, on the wall clock and with a log of its own. Before the loop
 runs, the picture stands: the last sample before TIME goes out on the bus, and not into the log, until a hand controller is centred with its
-deadman held, or a command comes. A stand of hardware is never put back: there the command is refused.
+deadman held, or a command comes. A stand of hardware is never restored: there the command is refused.
 """
 
 import base64
@@ -49,22 +49,23 @@ class Wish:
 
 
 def tick_asked_for(log: Log, before_contact_s: float, time_s: float) -> int:
-    """The tick of a flown log to go on from: at time_s, or where that is negative, so long before the first contact, or before the end of a
+    """The tick of a flown log to continue from: at time_s, or where that is negative, so long before the first contact, or before the end
+    of a
     flight that has come to none. Never before the log's first tick, nor behind its last."""
     contact = float(log.records["first_contact_time"][-1])
     wanted = time_s if time_s >= 0.0 else (contact if contact >= 0.0 else float(log.time_s[-1])) - before_contact_s
     ticks = log.records["tick"]
-    # the first record is what the line can be put back behind
+    # the first record is what the line can be restored after
     i = int(np.clip(np.searchsorted(log.records["time_ns"], round(wanted * 1e9)), 1, log.ticks - 1)) if log.ticks > 1 else 0
     return int(ticks[i])
 
 
 def take_over(begin: Resumed, test: Assembly) -> None:
     """The line of a live run with the stand in process, in the state of `begin`. What belongs to the machine's clock and to the queues of
-    the other run begins anew: hand controllers, numbers of commands, lateness."""
+    the other run starts from reset: hand controllers, numbers of commands, lateness."""
     state = begin.test.line.snapshot()
     for role, part in test.line.stages.items():
-        part.load_unchecked(begin.test.line.stages[role].dump())  # constants too: those of the run that it goes on from
+        part.load_unchecked(begin.test.line.stages[role].dump())  # constants too: those of the run that it continues
     state["port.0"] = test.line.ports[0].snapshot()
     test.line.restore(state)
     sample = test.line.sample

@@ -7,7 +7,7 @@ While a variant runs, its own bus has the command socket. Between two variants t
     stop     the programme ends here (so does `abort`)
 
 A programme that holds (`[programme] hold = true`, `--hold`) waits for `start` before every variant but the first; any programme does after
-a variant that tripped and was recovered from. Any other goes on after
+a variant that tripped and was recovered from. Any other continues after
 `pause_s` seconds, unless `hold` comes in them. Ctrl-C ends the programme in either case.
 """
 
@@ -50,7 +50,8 @@ class Between:
         return bool(self._telemetry["command"])
 
     def wait(self, following: str, told: Callable[[bool], None] = lambda waits: None, hold: bool = False) -> bool:
-        """Whether the programme goes on with the variant `following`; hold: it waits for `start` in any case. Raises ConfigurationError for
+        """Whether the programme continues with the variant `following`; hold: it waits for `start` in any case. Raises ConfigurationError
+        for
         an address or keys that are none."""
         address = self._telemetry["command"]
         hold = hold or self._hold

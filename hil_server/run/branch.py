@@ -1,10 +1,10 @@
-"""A logged run goes on from one of its ticks: `hil-server simulate --from LOG@TIME [--set KEY=VALUE]`.
+"""A logged run continues from one of its ticks: `hil-server simulate --from LOG@TIME [--set KEY=VALUE]`.
 
 * TIME is a run time in s, or an event and what is to be added to it: `contact-30s`, `capture-5s`, `trip-2s`, `end-1s`, a phase
   (`approach`).
-* Of a simulation the line is put back to the nearest checkpoint at or before TIME and run on to it with the recorded inputs (commands,
+* Of a simulation the line is restored to the nearest checkpoint at or before TIME and run on to it with the recorded inputs (commands,
   hand controllers, clock); without a checkpoint of this build, from the start. What it computes on the way has to be what the log says, by
-  bytes, or nothing goes on from it. What follows is then what would have followed: the same bytes.
+  bytes, or nothing continues from it. What follows is then what would have followed: the same bytes.
 * Of a live run the stages are run from the start with the recorded inputs, and are as they were. The stand is not: its place is taken by
   the one in software, which has followed the recorded set points all the way. `Resumed.lost` names what that leaves out.
 * `--set` applies from TIME on. A part whose state has the same size keeps it and has the new constants; one without memory worth keeping
@@ -40,7 +40,7 @@ from rt_kernels.loop import LoopLine
 from rt_kernels.stages import STAGE_ROLES
 
 WHEN = re.compile(r"(?:(?P<event>[a-z][a-z_]*)|(?P<time>\d+(?:\.\d*)?) ?s?)(?:(?P<sign>[+-])(?P<offset>\d+(?:\.\d*)?) ?s?)?")
-# parts whose memory is short: they may begin anew in the middle of a run
+# parts whose memory is short: they may be reset in the middle of a run
 ANEW = ("forward_kinematics", "wrench", "control", "compensation")
 # what a run begins with, and has no effect later
 BEGINNING = ("initial_conditions", "orbit")
@@ -55,9 +55,9 @@ NO_CHECKPOINT = "the new log has no checkpoint at its beginning and cannot be re
 
 @dataclass
 class Resumed:
-    """A line that goes on. test: the assembly, about to compute `tick`; facts: of the header of its log; checkpoint: of that tick, None
+    """A line that continues. test: the assembly, about to compute `tick`; facts: of the header of its log; checkpoint: of that tick, None
     where a part cannot give its state; states: constants and initial states of the stages, as a log's header keeps them; lost: what could
-    not be put back."""
+    not be restored."""
 
     test: Assembly
     log: Log
@@ -73,13 +73,15 @@ class Resumed:
         return self.tick * self.test.period_ns * 1e-9
 
     def tell(self, header: LogHeader) -> None:
-        """Puts into the header of the new log where it goes on from."""
+        """Puts into the header of the new log where it continues from."""
         header.branch, header.states = self.facts, self.states
-        header.notes.append(f"goes on from {self.facts['run']} at {self.time_s:.3f} s" + "".join(f", --set {s}" for s in self.facts["set"]))
+        header.notes.append(
+            f"continues from {self.facts['run']} at {self.time_s:.3f} s" + "".join(f", --set {s}" for s in self.facts["set"])
+        )
         header.notes.extend(f"not restored: {what}" for what in self.lost)
-        for word in ("changed", "anew"):
-            if self.facts[word]:
-                header.notes.append(f"{'begins anew' if word == 'anew' else 'changed'} there: {', '.join(self.facts[word])}")
+        for key in ("changed", "reset"):
+            if self.facts[key]:
+                header.notes.append(f"{key} there: {', '.join(self.facts[key])}")
 
 
 def split(text: str) -> tuple[Path, str]:
@@ -147,15 +149,15 @@ def resumed(text: str, overrides: tuple[str, ...] = (), config: str | None = Non
 def at_tick(log: Log, tick: int, overrides: tuple[str, ...] = ()) -> Resumed:
     """The line of the log about to compute this tick, with overrides from there on. Raises as `resumed` does."""
     if log.absent is not None:
-        raise UsageError(f"{log.path}: the log is of an earlier table of channels: simulate its test again and go on from that log")
+        raise UsageError(f"{log.path}: the log is of an earlier table of channels: simulate its test again and continue from that log")
     if log.header.mode not in ("simulation", "live"):
-        raise UsageError(f"{log.path}: a run of the kind {log.header.mode or 'unknown'!r} has no stand to go on with")
+        raise UsageError(f"{log.path}: a run of the kind {log.header.mode or 'unknown'!r} has no stand to continue with")
     live = log.header.mode == "live" and log.header.host.get("stand") != IN_PROCESS
     config = configuration(log)
     test, how = _live_again(log, config, tick) if live else _simulated_again(log, config, tick)
     facts: dict[str, Any] = {
         "run": log.header.run_id, "log": str(log.path.absolute()), "tick": tick, "time_s": tick * test.period_ns * 1e-9,
-        "set": [], "way": how, "anew": [], "changed": [],
+        "set": [], "way": how, "reset": [], "changed": [],
     }  # fmt: skip
     begin = Resumed(test, log, tick, facts, None, dict(log.header.states), [LOST_OF_A_LIVE_RUN] if live else [])
     return changed(begin, overrides) if overrides else _with_checkpoint(begin)
@@ -164,7 +166,7 @@ def at_tick(log: Log, tick: int, overrides: tuple[str, ...] = ()) -> Resumed:
 def changed(begin: Resumed, overrides: tuple[str, ...], config: TestConfig | None = None) -> Resumed:
     """The same tick with overrides from there on; `begin` stays as it is. config: the configuration with the overrides where it says more
     than the log does (requirements). Raises as `resumed` does."""
-    facts, states = begin.facts | {"set": list(overrides), "anew": [], "changed": []}, dict(begin.states)
+    facts, states = begin.facts | {"set": list(overrides), "reset": [], "changed": []}, dict(begin.states)
     test = _changed(begin.log, begin.test, config or configuration(begin.log, overrides), states, facts)
     lost = [what for what in begin.lost if not what.startswith(NO_CHECKPOINT)]
     return _with_checkpoint(Resumed(test, begin.log, begin.tick, facts, None, states, lost))
@@ -194,17 +196,17 @@ def _simulated_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly,
             way = f"from the start: its checkpoints are of build {checkpoint.build_id}, this is {own}"
             break
         if checkpoint.build_id != own:
-            raise UsageError(f"{log.path}: goes on from another run by a checkpoint of build {checkpoint.build_id}, this is {own}: "
-                             "go on from that run again")  # fmt: skip
+            raise UsageError(f"{log.path}: continues another run by a checkpoint of build {checkpoint.build_id}, this is {own}: "
+                             "continue from that run again")  # fmt: skip
         try:
             put_back(checkpoint, test)
         except ValueError as error:
-            raise LogError(f"{log.path}: checkpoint at {place.time_ns * 1e-9:.3f} s cannot be put back: {error}") from None
+            raise LogError(f"{log.path}: checkpoint at {place.time_ns * 1e-9:.3f} s cannot be restored: {error}") from None
         way = f"from the checkpoint at {place.time_ns * 1e-9:.3f} s ({checkpoint.cause})"
         break
     else:
         if log.header.branch:
-            raise LogError(f"{log.path}: the log goes on from another run and has lost the checkpoint at its beginning")
+            raise LogError(f"{log.path}: the log continues another run and its checkpoint at the beginning is lost")
     _run_on(log, test, tick, thinned=config.telemetry["log_every"] > 1)
     return test, way
 
@@ -289,7 +291,7 @@ def _hold_against(log: Log, test: Assembly, record: np.ndarray) -> None:
 def _differs(log: Log, tick: int) -> str:
     return (
         f"{log.path}: this program (build {build_id()}) computes another tick {tick} than the log of build {log.header.build_id} has: it "
-        "cannot go on from it. hil-server replay LOG --verify names the channel; simulate the test again and go on from that log"
+        "cannot continue from it. hil-server replay LOG --verify names the channel; simulate the test again and continue from that log"
     )
 
 
@@ -310,7 +312,7 @@ def _live_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly, str]
         try:
             put_back(found[0].read(), test)
         except ValueError as error:
-            raise LogError(f"{log.path}: the checkpoint at its beginning cannot be put back: {error}") from None
+            raise LogError(f"{log.path}: the checkpoint at its beginning cannot be restored: {error}") from None
     # clock and operator before the stand in software, and behind it all that the stages saw
     check = LogPort(records, inputs)
     _advance(test, tick, len(records), LogPort(records), check)
@@ -382,10 +384,10 @@ def _stage(role: str, base: Assembly, test: Assembly, plain: Assembly, state: di
         except ValueError:
             pass
     if role in ANEW:
-        facts["anew"].append(role)
+        facts["reset"].append(role)
         return
     was, now = (config.part(role)[0] for config in (base.config, test.config))
-    faults.append(f"{role}: {now!r} cannot take over the state of {was!r}, and one that begins anew in the middle of a run knows nothing "
+    faults.append(f"{role}: {now!r} cannot take over the state of {was!r}, and one that is reset in the middle of a run knows nothing "
                   "of it: simulate the change from its start")  # fmt: skip
 
 
@@ -399,7 +401,8 @@ def _begun_with(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _tuning(base: Assembly, test: Assembly, plain: Assembly) -> None:
-    """Parameters that were changed in the run stay so, and go on where they were on their way, by name; one whose own key the overrides set
+    """Parameters that were changed in the run stay changed, and continue from the value they had reached, by name; one whose own key the
+    overrides set
     has that value from here on."""
     configured = {one.name: one.value for one in plain.tunables}
     there = {one.name for one in base.line.tuning.tunables}
@@ -427,7 +430,7 @@ def _ports(base: Assembly, test: Assembly, state: dict[str, bytes], facts: dict[
             except ValueError:
                 pass
         if name.endswith(".mechanism") and name in new and not touched:
-            facts["anew"].append("mechanism")
+            facts["reset"].append("mechanism")
             continue
         what = "mechanism: after the first contact" if name.endswith(".mechanism") else "stand: in the middle of a run"
         faults.append(f"{what} another one cannot take over the state of the one before ({name}): simulate the change from its start")

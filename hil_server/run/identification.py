@@ -7,7 +7,9 @@ from typing import Any
 
 from hil_server.analysis.identify import Identification, identify_log
 from hil_server.analysis.identify_stand import StandIdentification, identify_stand_log, is_hydraulic
+from hil_server.config.kinds import misfit
 from hil_server.config.loader import SHIPPED, TestConfig, load_test, named_file
+from hil_server.errors import ConfigurationError
 from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.run.progress import working
@@ -72,8 +74,10 @@ def tap(config: TestConfig) -> tuple[str, ...]:
 
 
 def of_stand(stand: str | Path) -> str:
-    """The override that runs a programme on another stand."""
+    """The override that runs a programme on another stand. Raises ConfigurationError for a file that is not a stand."""
     path = named_file(stand, "stands")
+    if why := misfit(path, "stand"):
+        raise ConfigurationError(why)
     return f'test.stand="{path.resolve() if path.exists() else stand}"'
 
 

@@ -21,7 +21,7 @@
 
 `set` holds the same keys as `--set`. The expectation says what becomes of the docking, the requirements (docs/requirements.md) what has to
 be shown beside: a variant that ends as expected and violates one fails the programme. All variants are loaded and checked before the first
-one runs. A live programme stops at a trip: the stand is to be inspected before it goes on (`--continue-after-trip` says otherwise). A trip
+one runs. A live programme stops at a trip: the stand is to be inspected before it continues (unless `--continue-after-trip`). A trip
 that the operator has recovered from in the run, which then parked, does not end it: the next variant waits for `start`. Ctrl-C
 ends the variant and the programme.
 """
@@ -96,7 +96,7 @@ def load_programme(file: str | Path, overrides: Sequence[str] = (), waived: Sequ
 
     Raises ConfigurationError with all faults of the file and of every variant, each with the variant's number."""
     file = named_file(file)
-    document = extends.tables_of(file)
+    document = extends.tables_of(file, "programme")
     faults = [unknown_key(str(file), k, v, k, TABLES) for k, v in document.items() if k not in TABLES]
     head = document.get("programme")
     faults += PROGRAMME.faults(head, str(file), "programme")
@@ -201,7 +201,7 @@ def run_programme(
 
     run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
     programme: a row for each variant with its verdict; exit_code 0 if all passed and no requirement is violated, 1 if not, 3 if a trip
-    ended the programme, 130 if Ctrl-C did. between: asked before every variant but the first whether to go on. `programme.json` in `out`
+    ended the programme, 130 if Ctrl-C did. between: asked before every variant but the first whether to continue. `programme.json` in `out`
     tells all the while where it stands, `programme.html` shows what is done, side by side."""
     rows: list[dict[str, Any]] = []
     page = ProgrammePage(name, [(one.number, one.description, one.expect) for one in variants], out)
@@ -234,7 +234,7 @@ def run_programme(
                 break
             waits = bool(summary.get("recovered")) and between is not None and between.asks
             if summary.get("end") == "tripped" and stop_at_trip and variant.expect != "tripped" and not waits:
-                say(f"{variant.number} tripped: the programme stops here; look at the stand, then go on with the variants that are left")
+                say(f"{variant.number} tripped: the programme stops here; inspect the stand, then continue with the remaining variants")
                 exit_code = TripError.exit_code
                 break
             if summary.get("end") == "stopped":

@@ -77,7 +77,7 @@ class Progress:
         self._began, self._whole = time.monotonic(), float(test.config.test["duration_max_s"])
 
     def update(self) -> None:
-        """Shows the line anew, at most every `PROGRESS_S` seconds."""
+        """Shows the line again, at most every `PROGRESS_S` seconds."""
         now = time.monotonic()
         if not self._on or now < self._next:
             return

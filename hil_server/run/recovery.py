@@ -2,7 +2,7 @@
 
 The loop itself leads the setpoints to the measured legs, enables the drives and decides when motion is let go
 (`rt_kernels.safety.limits`). A node that has lost its set-up, a sensor whose stream went elsewhere, needs requests that no tick can make:
-ports that have a method `recover` are asked for it here, in a thread of its own, so that the supervisor goes on signing.
+ports that have a method `recover` are asked for it here, in a thread of its own, so that the supervisor continues signing.
 """
 
 import logging

@@ -7,8 +7,8 @@
 * where ticks are missing from the log of a live run, their inputs are gone: the ticks before are compared as ever; those behind are run
   with what there is and counted by themselves, since the stages come out of the gap with other states.
 * a log of an earlier table of channels is compared in the fields that it has; a stage whose constants and state have another form by now
-  is built anew from the configuration, and named.
-* what-if (`--set`): stages whose configuration changed are built anew; the differences are reported. The measured force belongs to the
+  is rebuilt from the configuration, and named.
+* what-if (`--set`): stages whose configuration changed are rebuilt; the differences are reported. The measured force belongs to the
   original motion: a what-if says what the changed part would have answered to *those* inputs, not what would have happened.
 * a parameter that was changed in the run (command `tune`) is changed in its replay at the same tick, also in a what-if; one that the
   changed parts do not have is named by the list of the log alone and changes nothing.
@@ -83,7 +83,7 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
         "missing_ticks": sum(b - a + 1 for a, b in missing),
         "behind_gap": behind,
         "incomplete": list(log.incomplete),
-        "built_anew": [role for role, part in _stages(log, ()).items() if built_anew(log, role, part)] if log.absent is not None else [],
+        "rebuilt": [role for role, part in _stages(log, ()).items() if rebuilt(log, role, part)] if log.absent is not None else [],
         "absent": sorted(log.absent or ()),
         "seconds": seconds,
         "realtime_factor": float(log.time_s[-1] - log.time_s[0]) / max(seconds, 1e-9),
@@ -143,28 +143,28 @@ def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Any]:
     return {role: assembly.part_of(config, role, context) for role in STAGE_ROLES}
 
 
-def built_anew(log: Log, role: str, part: Any) -> bool:
+def rebuilt(log: Log, role: str, part: Any) -> bool:
     """Whether the log is of an earlier table and the stage's block has another form than the part has now."""
     return log.absent is not None and len(log.header.states.get(role, b"")) != len(part.dump())
 
 
 def put_constants(log: Log, role: str, part: Any) -> None:
     """Constants and initial state of a stage out of the log. Raises ConfigurationError for what this program would not build itself."""
-    if built_anew(log, role, part):
+    if rebuilt(log, role, part):
         return
     try:
         part.load(log.header.states.get(role, b""))
     except ValueError as error:
-        raise ConfigurationError(f"{log.path}: stage {role} cannot be put back: {error}") from error
+        raise ConfigurationError(f"{log.path}: stage {role} cannot be restored: {error}") from error
 
 
 def _go_on(log: Log, line: LoopLine) -> None:
-    """The stages of a log that goes on from another run, as they were at its beginning. Raises ConfigurationError."""
+    """The stages of a log that continues another run, as they were at its beginning. Raises ConfigurationError."""
     if not log.header.branch:
         return
     found = places(log.path)
     if not found:
-        raise ConfigurationError(f"{log.path}: goes on from another run and has no checkpoint at its beginning: it cannot be replayed")
+        raise ConfigurationError(f"{log.path}: continues another run and has no checkpoint at its beginning: it cannot be replayed")
     checkpoint = found[0].read()
     parts = checkpoint.parts
     try:
@@ -250,7 +250,7 @@ def _first_difference(log: Log, other: tuple[int, np.ndarray] | None, damaged: l
 def _simulated_again(log: Log, window: tuple[int, int], done: Done) -> tuple[int, tuple[int, np.ndarray] | None]:
     """The simulation of a thinned log once more. Returns how many logged records differ, index and computed record of the first.
 
-    Constants of the stages come from the log, those of the docking unit are prepared anew: another mathematics library may differ."""
+    Constants of the stages come from the log, those of the docking unit are prepared again: another mathematics library may differ."""
     test = assembly.simulation(configuration(log), calibration(log), log.records[log.records["command_code"] != 0])
     if test.block.aux_count != log.header.aux_count:
         raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
@@ -283,14 +283,14 @@ def _simulated_again(log: Log, window: tuple[int, int], done: Done) -> tuple[int
 
 
 def _put_back(log: Log, test: Any) -> None:
-    """The whole line of a log that goes on from another run, as it was at its beginning. Raises ConfigurationError."""
+    """The whole line of a log that continues another run, as it was at its beginning. Raises ConfigurationError."""
     found = places(log.path)
     try:
         if not found:
             raise ValueError("there is none")
         put_back(found[0].read(), test)
     except ValueError as error:
-        raise ConfigurationError(f"{log.path}: the checkpoint at its beginning cannot be put back: {error}") from error
+        raise ConfigurationError(f"{log.path}: the checkpoint at its beginning cannot be restored: {error}") from error
 
 
 def _bytes(records: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ import numpy as np
 
 from hil_server import interrupts, registry
 from hil_server.config import TestConfig, narrowing
-from hil_server.errors import ConfigurationError, HilError, InternalError, VerdictError
+from hil_server.errors import ConfigurationError, HilError, InternalError, UsageError, VerdictError
 from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
@@ -58,7 +58,7 @@ class Options:
     """out: folder of the log and the report (none: runs/ and the time); quiet: no progress line; report: make one; force: run although a
     prediction forbids it; predictions: logs of the simulated variant; confirmed: why the run is to be without one, or against its loads;
     stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server: other devices, faults); or
-    `process`: one that runs already (`virtual_stand`) and goes on after the test; desk: file of who holds the desk beyond the
+    `process`: one that already runs (`virtual_stand`) and continues after the test; desk: file of who holds the desk beyond the
     run."""
 
     out: str | None = None
@@ -75,7 +75,8 @@ class Options:
 
 
 def simulate(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> dict[str, Any]:
-    """The test with everything in process, as fast as it goes; begin: where it goes on (`hil_server.run.branch`), whose configuration this
+    """The test with everything in process, faster than real time; begin: where it continues (`hil_server.run.branch`), whose configuration
+    this
     is. Returns the summary of the contract. Raises ConfigurationError, KeyboardInterrupt (before it began)."""
     with interrupts.held():
         return _simulate(config, options or Options(), begin)
@@ -118,15 +119,16 @@ def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> di
     simulated = float(test.line.sample["time_ns"][0] - first * test.period_ns) * 1e-9
     speed = {"realtime_factor": simulated / max(seconds, 1e-9), "realtime_factor_of_a_core": simulated / max(busy, 1e-9)}
     judged = {"requirements": [one.as_dict() for one in watch.results()]} if every > 1 and test.requirements else {}
-    writer.close(speed | judged | {"seconds": seconds, "processor_seconds": busy})
-    return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1 - first}, facts, presses.count)
+    complete = writer.close(speed | judged | {"seconds": seconds, "processor_seconds": busy})
+    lost = {} if complete else _own_facts(test) | {"record_lost": "; ".join(writer.reasons)}
+    return _conclude(log, options, lost | speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1 - first}, facts, presses.count)
 
 
 # ------------------------------------------------------------------------------------------------------------------ live
 
 
 def run_live(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> dict[str, Any]:
-    """The test on the stand: hardware, or the virtual stand over the wire; begin: a rehearsal that goes on from a logged run, with the
+    """The test on the stand: hardware, or the virtual stand over the wire; begin: a rehearsal that continues a logged run, with the
     stand in process (`hil_server.run.again`). Returns the summary of the contract, of the last flight where the operator asked for it
     again, with the logs of all as `flights`.
 
@@ -424,16 +426,16 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
 
 
 def _report(path: Path, log: Log, summary: dict[str, Any], lost: bool, options: Options) -> str | None:
-    """The page of the run; none where the disk that has lost the log has no room for it either."""
+    """The page of the run; None, with a message, if it cannot be written: the run and its log are kept."""
     from hil_server.analysis.report import make_report
 
     try:
         with working("report", options.quiet) as done:
             return str(make_report(path, path.parent, log, summary, done=done))
     except HilError as error:
-        if not lost:
+        if not lost and not isinstance(error, UsageError):
             raise
-        _say(options, f"no report: {error}")
+        said.warning("no report: %s; hil-server report %s --out DIR writes it to another folder", error, path)
         return None
 
 

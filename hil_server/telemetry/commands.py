@@ -172,23 +172,25 @@ def encode(name: Any, given: Any = None, tunables: Sequence[Mapping[str, Any]] |
     the names of joints. Raises CommandError that names what is wrong.
     """
     if not isinstance(name, str) or name not in ARGUMENTS:
-        raise CommandError(f"unknown command {name!r}; there are {', '.join(ARGUMENTS)}")
+        close = get_close_matches(str(name), ARGUMENTS, n=1)
+        raise CommandError(f"unknown command {name!r}{f', did you mean {close[0]}?' if close else ''}; there are {', '.join(ARGUMENTS)}")
     wanted = ARGUMENTS[name]
     if given is None:
         given = {}
     if isinstance(given, list | tuple):
         if len(given) > len(wanted):
-            raise CommandError(f"command {name}: takes at most {len(wanted)} arguments, got {len(given)}")
+            takes = f"{len(wanted)} arguments ({', '.join(a.name for a in wanted)})" if wanted else "no arguments"
+            raise CommandError(f"command {name}: takes {takes}, got {len(given)}")
         given = {argument.name: value for argument, value in zip(wanted, given, strict=False)}
     if not isinstance(given, Mapping):
         raise CommandError(f"command {name}: arguments must be a map or a list, got {type(given).__name__}")
     unknown = [str(key) for key in given if key not in {argument.name for argument in wanted}]
     if unknown:
         raise CommandError(f"command {name}: unknown argument {unknown[0]!r}; it takes {', '.join(a.name for a in wanted) or 'none'}")
-    if wanted and wanted[0].of_run and isinstance(said := given.get(wanted[0].name), str):
-        given = {**given, wanted[0].name: 0 if tunables is None else tunable_number(said, tunables)}
-    elif len(wanted) > 1 and wanted[1].of_run and isinstance(said := given.get(wanted[1].name), str):
-        given = {**given, wanted[1].name: 0 if commands is None else _number_of(name, said, given.get(wanted[0].name), commands)}
+    if wanted and wanted[0].of_run and isinstance(named := given.get(wanted[0].name), str):
+        given = {**given, wanted[0].name: 0 if tunables is None else tunable_number(named, tunables)}
+    elif len(wanted) > 1 and wanted[1].of_run and isinstance(named := given.get(wanted[1].name), str):
+        given = {**given, wanted[1].name: 0 if commands is None else _number_of(name, named, given.get(wanted[0].name), commands)}
     values = tuple(_value(name, argument, given) for argument in wanted)
     if name == "tune" and tunables is not None:
         _check_tune(values, tunables)

@@ -1,46 +1,145 @@
-"""What the tab key offers beyond verbs and options: shipped files where a verb takes one, roles and parts (argcomplete)."""
+"""What Tab offers beyond verbs and options: shipped files, keys of `--set`, commands, faults, roles and parts (argcomplete)."""
 
 import argparse
 import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
-# argument → folders of `stand_configs` whose files it may name without a path
-SHIPPED_IN = {"config": ("programmes",), "programme": ("programmes",), "stand": ("stands",), "file": ("vehicles", "manipulators")}
+# argument → folders of `stand_configs` whose files it names without a path
+SHIPPED_IN = {
+    "config": ("programmes",),
+    "programme": ("programmes",),
+    "stand": ("stands",),
+    "file": ("vehicles", "manipulators"),
+    "vehicle": ("vehicles",),
+    "source": ("programmes/operators",),
+}
+CAMPAIGNS = "_campaign"
 
 
 def asked_by_the_shell() -> str:
-    """The command line of which the shell asks what may follow; empty when the program is simply called."""
+    """The command line that the shell wants completed; empty when the program is called normally."""
     return os.environ.get("COMP_LINE", "hil-server ") if "_ARGCOMPLETE" in os.environ else ""
 
 
 def complete(parser: argparse.ArgumentParser, verb: argparse.ArgumentParser | None) -> None:
-    """Answers the shell and ends the process. verb: the parser of the verb that has been typed."""
+    """Answers the shell and ends the process. verb: parser of the verb that has been typed."""
     import argcomplete
-    from argcomplete.completers import FilesCompleter
-
-    files = FilesCompleter()
-
-    def shipped(action: argparse.Action) -> Any:
-        def offer(prefix: str, **more: Any) -> list[str]:
-            return [*files(prefix, **more), *(name for name in names_in(SHIPPED_IN[action.dest]) if name.startswith(prefix))]
-
-        return offer
 
     for action in verb._actions if verb is not None else ():
-        if action.dest in SHIPPED_IN and not action.option_strings:
-            action.completer = shipped(action)  # type: ignore[attr-defined]
-        if action.dest == "role":
-            action.completer = lambda **_: _roles()  # type: ignore[attr-defined]
-        if action.dest == "name" and not action.option_strings:
-            action.completer = lambda parsed_args, **_: _parts(getattr(parsed_args, "role", ""))  # type: ignore[attr-defined]
+        if offer := _offer(action, str(verb.prog if verb is not None else "").rpartition(" ")[2]):
+            action.completer = offer  # type: ignore[attr-defined]
     argcomplete.autocomplete(parser)
+
+
+def _offer(action: argparse.Action, verb: str) -> Callable[..., Iterable[str]] | None:
+    """What completes this argument of the verb; None: argcomplete's own choice (choices, files)."""
+    dest, option = action.dest, bool(action.option_strings)
+    if dest == "set":
+        return _keys
+    if verb == "command" and dest == "name":
+        return lambda **_: _commands()
+    if verb == "command" and dest == "arguments":
+        return lambda parsed_args, **_: _arguments(parsed_args)
+    if verb == "tune" and dest == "name":
+        return lambda **_: _tunables()
+    if dest == "waive":
+        return lambda parsed_args, **_: _requirements(parsed_args)
+    if dest == "role":
+        return lambda **_: [*_roles(), "channels", "figures"]
+    if verb == "list" and dest == "name":
+        return lambda parsed_args, **_: _parts(getattr(parsed_args, "role", "") or "")
+    if dest in SHIPPED_IN and (not option or dest in ("vehicle", "source")):
+        return _files(SHIPPED_IN[dest], verb)
+    return None
 
 
 def names_in(folders: tuple[str, ...]) -> list[str]:
     """Files of these folders of `stand_configs`."""
     from importlib.resources import files
 
-    return sorted(one.name for folder in folders for one in files("stand_configs").joinpath(folder).iterdir() if one.name.endswith(".toml"))
+    return sorted(one.name for folder in folders for one in files("stand_configs").joinpath(folder).iterdir()
+                  if one.name.endswith(".csv" if folder.endswith("operators") else ".toml"))  # fmt: skip
+
+
+def _files(folders: tuple[str, ...], verb: str) -> Callable[..., list[str]]:
+    """Files as the shell knows them, and shipped ones by name or by their path below `stand_configs`."""
+    from argcomplete.completers import FilesCompleter
+
+    local = FilesCompleter()
+
+    def offer(prefix: str, **more: Any) -> list[str]:
+        paths = [f"{folder}/{name}" for folder in folders for name in names_in((folder,))] if "/" in prefix else names_in(folders)
+        if verb == "campaign":
+            paths = [path for path in paths if CAMPAIGNS in path]
+        return [*local(prefix, **more), *(path for path in paths if path.startswith(prefix))]
+
+    return offer
+
+
+def _keys(prefix: str, parsed_args: Any, **_: Any) -> list[str]:
+    """`table.key=` of the test on the command line; behind `.part=` the parts of the role."""
+    if "=" in prefix:
+        key, _equals, _value = prefix.partition("=")
+        role, _dot, last = key.partition(".")
+        return [f"{key}={name}" for name in _parts(role)] if last == "part" else []
+    return [f"{key}=" for key in _keys_of(_test_of(parsed_args)) if key.startswith(prefix)]
+
+
+def _test_of(parsed_args: Any) -> Any:
+    """The test whose keys are asked for: that of the verb, none for a log, a stand, or a file that cannot be read."""
+    from hil_server.config.kinds import misfit
+    from hil_server.config.loader import named_file
+
+    file = next((value for dest in ("config", "programme") if (value := getattr(parsed_args, dest, None))), None)
+    return file if file is None or misfit(named_file(file), "test") is None else None
+
+
+def _keys_of(file: Any) -> list[str]:
+    from hil_server.config import load_test
+    from hil_server.config.keys import keys_of
+    from hil_server.errors import ConfigurationError
+
+    try:
+        return sorted(keys_of(load_test(file).document))
+    except ConfigurationError:
+        return sorted(keys_of(load_test().document))
+
+
+def _requirements(parsed_args: Any) -> list[str]:
+    from hil_server.config import load_test
+
+    return [row["name"] for row in load_test(_test_of(parsed_args)).document.get("requirement", ())]
+
+
+def _commands() -> list[str]:
+    from hil_server.telemetry.commands import ARGUMENTS
+
+    return list(ARGUMENTS)
+
+
+def _arguments(parsed_args: Any) -> list[str]:
+    """Names that the next argument of the command takes: faults, joint modes."""
+    from hil_server.telemetry.commands import ARGUMENTS
+
+    declared, given = ARGUMENTS.get(getattr(parsed_args, "name", ""), ()), getattr(parsed_args, "arguments", None) or ()
+    return list(declared[len(given)].names) if len(given) < len(declared) else []
+
+
+def _tunables() -> list[str]:
+    """`role.key` of every parameter that a part lets a run change."""
+    from hil_server import registry
+    from hil_server.errors import ConfigurationError
+
+    names = set()
+    for role in registry.ROLES:
+        for name in registry.parts(role):
+            try:
+                parameters: Any = registry.part(role, name).PARAMETERS  # type: ignore[attr-defined]
+            except ConfigurationError:  # of another package, which lacks something
+                continue
+            names |= {f"{role}.{p.key}" for p in parameters if p.tunable is not None}
+    return sorted(names)
 
 
 def _roles() -> list[str]:

@@ -1,46 +1,52 @@
-"""What the verbs that run a test have in common: their options, a test or a programme of tests, and the summary for people."""
+"""Common to the verbs that run a test: options, one test or a programme of tests, summary for people."""
 
 import argparse
 import contextlib
+import errno
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 MOST_REBOUNDS = 8
 MOST_DONE = 12
-TABLE_WIDTH = 120  # where nobody says how wide the terminal is
+TABLE_WIDTH = 120  # where the width of the terminal is unknown
 
 
 def add_configuration_arguments(parser: argparse.ArgumentParser, default: str = "a shipped docking on the virtual stand") -> None:
     """CONFIG, --set and --out: the same for every verb that runs a test."""
-    parser.add_argument("config", nargs="?", metavar="CONFIG", help=f"test file (default: {default})")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key, as compensation.part=none")
-    parser.add_argument("--out", metavar="DIR", help="folder for log and report (default: runs/ and the time)")
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help=f"test file, or name of a shipped one (default: {default})")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key, e.g. compensation.part=none; may be repeated"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder for log and report (default: runs/<date and time>-<name>)")
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments that `run` and `simulate` share."""
-    parser.add_argument("--quiet", action="store_true", help="no progress line")
-    parser.add_argument("--no-report", action="store_true", help="no report, only the log")
-    parser.add_argument("--operator", metavar="NAME", help="who flies, for the rehearsal record (the same as --set test.operator=NAME)")
-    parser.add_argument("--waive", action="append", default=[], metavar="NAME", help="leaves out the requirement of this name")
-    parser.add_argument("--junit", metavar="FILE", help="writes the requirements, met and violated, as JUnit XML for build servers")
-    parser.add_argument("--continue-after-trip", action="store_true", help="a live programme goes on with the next variant after a trip")
+    parser.add_argument("--quiet", action="store_true", help="prints no progress")
+    parser.add_argument("--no-report", action="store_true", help="writes the log only, no report")
+    parser.add_argument("--operator", metavar="NAME", help="pilot, for the rehearsal record (same as --set test.operator=NAME)")
+    parser.add_argument(
+        "--waive", action="append", default=[], metavar="NAME", help="does not judge the requirement of this name; may be repeated"
+    )
+    parser.add_argument("--junit", metavar="FILE", help="writes the verdicts on the requirements as JUnit XML, for build servers")
+    parser.add_argument("--continue-after-trip", action="store_true", help="live programme: runs the next variant after a trip")
 
 
 def add_from_argument(parser: argparse.ArgumentParser) -> None:
-    """--from LOG@TIME of the verbs that can go on from a logged run."""
+    """--from LOG@TIME of the verbs that can continue a logged run."""
     parser.add_argument(
-        "--from", dest="begin", metavar="LOG@TIME", help="goes on from a logged run: TIME is its run time in s, or an event and an offset, "
-        "as contact-30s, capture-5s, trip-2s; --set applies from there on"
+        "--from", dest="begin", metavar="LOG@TIME", help="continues a logged run: TIME is its run time in s, or an event with an "
+        "offset, e.g. contact-30s, capture-5s, trip-2s; --set applies from there"
     )  # fmt: skip
     add_fmu_argument(parser)
 
 
 def add_fmu_argument(parser: argparse.ArgumentParser) -> None:
-    """--run-fmu of the verbs that run what a log says."""
-    said = "the FMU that the log names may run, although it is not in your list (hil-server fmu)"
-    parser.add_argument("--run-fmu", action="store_true", help=said)
+    """--run-fmu of the verbs that run the configuration of a log."""
+    meaning = "lets the FMU that the log names run although it is not in your list (hil-server fmu)"
+    parser.add_argument("--run-fmu", action="store_true", help=meaning)
 
 
 def go_on(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]]) -> dict[str, Any]:
@@ -52,10 +58,10 @@ def go_on(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]]) -> d
     check_installation()
     with trusted_fmus.any_runs(args.run_fmu):
         begin = resumed(args.begin, tuple(args.set), args.config)
-    print(f"from      {begin.facts['log']} at {begin.time_s:.3f} s, put back {begin.facts['way']}")
-    for word, said in (("changed", "changed there"), ("anew", "begins anew there")):
-        if begin.facts[word]:
-            print(f"          {said}: {', '.join(begin.facts[word])}")
+    print(f"from      {begin.facts['log']} at {begin.time_s:.3f} s, restored {begin.facts['way']}")
+    for key, words in (("changed", "changed there"), ("reset", "reset there")):
+        if begin.facts[key]:
+            print(f"          {words}: {', '.join(begin.facts[key])}")
     for what in begin.lost:
         print(f"          not restored: {what}")
     summary = run_one(begin.test.config, _options(args, args.out), begin)
@@ -103,7 +109,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     from hil_server.terminal.tables import print_table
 
     name, variants = load_programme(args.config, args.set, args.waive)
-    if not live:  # a live one has the channels of its devices, too
+    if not live:  # a live one also has the channels of its devices
         assemble_all(args.config, variants)
     out = Path(args.out) if args.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name.replace(' ', '-')}")
 
@@ -111,7 +117,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
         return run_one(config, _options(args, str(folder), folder.name, str(out / "desk.json")))
 
     between = between_of(args.config, variants[0].config.telemetry, args.hold, out / "desk.json") if live else None
-    # nobody else has the stand between two variants
+    # the stand stays claimed between two variants
     with claimed(variants[0].config) if live else contextlib.nullcontext():
         summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip, between=between)
     print()
@@ -134,12 +140,12 @@ def _suite(row: dict[str, Any]) -> Any:
     """The JUnit suite of a variant: its expectation is a case beside its requirements."""
     from hil_server.requirements import junit
 
-    said = f"expected {row['expect']}, found {row['verdict']}"
-    return junit.suite_of(row["number"], row, [junit.Case("expectation", "passed" if row["passed"] else "failed", said)])
+    message = f"expected {row['expect']}, verdict {row['verdict']}"
+    return junit.suite_of(row["number"], row, [junit.Case("expectation", "passed" if row["passed"] else "failed", message)])
 
 
 def _print_side_by_side(summary: dict[str, Any]) -> None:
-    """What the designs of each case make of it; nothing where a programme compares nothing."""
+    """Comparison of the designs of each case; nothing for a programme without cases."""
     for case in summary.get("side_by_side", []):
         print(f"\n{case['case']}")
         for sentence in case["text"]:
@@ -187,8 +193,8 @@ def print_summary(summary: dict[str, Any]) -> None:
     measured = [contact for contact in summary["contacts"] if contact["rebound"] is not None]
     for contact in measured[:MOST_REBOUNDS]:
         expected = contact["rebound_predicted"]
-        said = f"e measured {contact['rebound']:.4f}, " + ("not predicted" if expected is None else f"predicted {expected:.4f}")
-        print(f"contact   at {contact['begin_s']:.3f} s: {said}")
+        prediction = "not predicted" if expected is None else f"predicted {expected:.4f}"
+        print(f"contact   at {contact['begin_s']:.3f} s: e measured {contact['rebound']:.4f}, {prediction}")
     if len(measured) > MOST_REBOUNDS:
         print(f"          and {len(measured) - MOST_REBOUNDS} more with e, in the report")
     for line in summary["contacts_without_e"]:
@@ -205,13 +211,15 @@ def print_summary(summary: dict[str, Any]) -> None:
         print_requirements(summary["requirements"])
     if summary.get("record_lost"):
         print(f"record    LOST: {summary['record_lost']}")
+        if os.strerror(errno.ENOSPC) in summary["record_lost"]:
+            print(f"          make room on the disk of {summary['log']}, or choose another folder with --out DIR")
     print(f"log       {summary['log']}")
     if summary.get("report"):
         print(f"report    {summary['report']}")
 
 
 def print_requirements(rows: Sequence[dict[str, Any]]) -> None:
-    """A line each: verdict, what was reached against what, the margin and when; colours where the terminal has them."""
+    """A line each: verdict, value reached, limit, margin, time; in colour where the terminal has colours."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

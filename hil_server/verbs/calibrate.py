@@ -1,4 +1,4 @@
-"""`hil-server calibrate CSV|LOG`: what the force sensor carries and how it stands (`hil_server.analysis.calibrate`)."""
+"""`hil-server calibrate CSV|LOG`: bias, payload and orientation of the force sensor (`hil_server.analysis.calibrate`)."""
 
 import argparse
 from dataclasses import asdict
@@ -10,16 +10,23 @@ from hil_server.errors import ConfigurationError
 if TYPE_CHECKING:
     from hil_server.analysis.calibrate import Calibration, Motion
 
-ORDER = 110
-SUMMARY = "force sensor: bias, payload, matrix"
+GROUP = "stand and host"
+ORDER = 136
+SUMMARY = "calibrates the force sensor: bias, payload, orientation"
+EXAMPLES = (
+    ("hil-server calibrate still_poses.csv", "from still poses, columns fx fy fz tx ty tz and r11...r33"),
+    ("hil-server calibrate runs/x/run.mcap", "from the still stretches of a log"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server calibrate`."""
-    parser.add_argument("source", metavar="CSV|LOG", help="still poses as CSV, or the log of a run (.mcap)")
-    parser.add_argument("--motion", metavar="CSV", help="wrench of a run without contact: checks the compensation in motion")
-    parser.add_argument("--orientation", metavar="CSV", help="its orientation, r11...r33")
-    parser.add_argument("--accelerometer", metavar="CSV", help="its accelerometer, ax ay az; the still poses must have them too")
+    parser.add_argument("source", metavar="CSV|LOG", help="still poses (.csv), or log of a run (.mcap)")
+    parser.add_argument("--motion", metavar="CSV", help="wrench of a run without contact, to check the compensation in motion")
+    parser.add_argument("--orientation", metavar="CSV", help="orientation during --motion, columns r11...r33")
+    parser.add_argument(
+        "--accelerometer", metavar="CSV", help="accelerometer during --motion, columns ax ay az, which the still poses need too"
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -28,7 +35,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     from hil_server.analysis.calibrate import calibrate, calibrate_accelerometer, compensate_motion, gravity_of, still_poses_of_log
     from hil_server.analysis.foreign_logs import WRENCH, read_csv
+    from hil_server.config.kinds import misfit
 
+    if why := misfit(args.source, "log or CSV file"):
+        raise ConfigurationError(why)
     still = None
     if Path(args.source).suffix == ".mcap":
         wrench, gravity = still_poses_of_log(args.source)
@@ -40,11 +50,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {k: v for k, v in asdict(found).items()} | {"well_posed": found.well_posed}
     if args.motion:
         if not args.orientation:
-            raise ConfigurationError("--motion needs --orientation: the weight turns with the tool")
+            raise ConfigurationError("--motion needs --orientation CSV: the direction of the weight depends on it")
         sensor = accelerometer = None
         if args.accelerometer:
             if still is None:
-                raise ConfigurationError("--accelerometer needs still poses as CSV with ax ay az")
+                raise ConfigurationError(f"--accelerometer needs still poses as CSV with ax ay az, got {args.source}")
             sensor = calibrate_accelerometer(still.stack(("ax", "ay", "az")), gravity)
             accelerometer = read_csv(args.accelerometer)
         moved = compensate_motion(found, read_csv(args.motion), read_csv(args.orientation), accelerometer, sensor)
@@ -68,7 +78,7 @@ def _print(found: "Calibration") -> None:
     print(f"orientation     {three(found.rotation_deg, 3)} deg against the assumed frame ({found.residual_turned_n:.4f} N rms with it)")
     print(f"residual        {found.residual_n:.4f} N, {found.residual_n_m:.5f} N.m rms")
     if not found.well_posed:
-        print("not usable: these poses do not tell all parameters; add poses with other attitudes")
+        print("not usable: these poses do not determine all parameters; add poses with other attitudes")
 
 
 def _print_motion(m: "Motion") -> None:
@@ -76,7 +86,7 @@ def _print_motion(m: "Motion") -> None:
 
     for line in report(m.streams):
         print(line)
-    print(f"accelerometer   {m.offset_s * 1e3:+.2f} ms late against the wrench, taken off")
+    print(f"accelerometer   {m.offset_s * 1e3:+.2f} ms late against the wrench, compensated")
     for i, (name, unit) in enumerate(zip(WRENCH, ("N",) * 3 + ("N.m",) * 3, strict=True)):
         verdict = "ok" if abs(m.mean[i]) <= m.bound[i] else "BEYOND"
         rms = f"rms {m.rms[i]:.4f}, weight alone {m.rms_gravity_only[i]:.4f}"

@@ -1,4 +1,5 @@
-"""`hil-server campaign PROGRAMME`: thousands of initial conditions, on this machine's cores or on a Dask cluster; resumes by itself."""
+"""`hil-server campaign CAMPAIGN`: thousands of simulated cases, on this machine's cores or on a Dask cluster; resumes an interrupted
+one."""
 
 import argparse
 import time
@@ -8,21 +9,28 @@ from typing import Any
 
 from hil_server import interrupts
 
-ORDER = 140
-SUMMARY = "many simulated runs: sampling, execution, statistics, sensitivity, rare events"
-REMAINS = "no case was run; those that a former run has done are kept"
+GROUP = "run a test"
+ORDER = 35
+SUMMARY = "simulates many cases: sampling, statistics, sensitivity, rare events"
+EXAMPLES = (
+    ("hil-server campaign probe_cone_campaign --cases 100", "100 cases; the same command continues an interrupted campaign"),
+    ("hil-server campaign design_campaign --workers 8 --junit campaign.xml", "on eight processes, requirements for a build server"),
+)
+REMAINS = "no case was run; cases of an earlier call are kept"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server campaign`."""
-    parser.add_argument("programme", metavar="PROGRAMME", help="campaign file (stand_configs/programmes/*_campaign.toml)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the test")
-    parser.add_argument("--out", metavar="DIR", help="folder of the results; an unfinished campaign goes on (default: runs/ and its name)")
-    parser.add_argument("--cases", type=int, metavar="N", help="number of cases instead of the file's")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: its cores)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786")
-    parser.add_argument("--junit", metavar="FILE", help="writes the requirements, kept and violated, as JUnit XML for build servers")
-    parser.add_argument("--quiet", action="store_true", help="no progress line")
+    parser.add_argument("programme", metavar="CAMPAIGN", help="campaign file, or name of a shipped one, e.g. probe_cone_campaign")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the test; may be repeated")
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder of the results, where an unfinished campaign continues (default: runs/campaign-<name>)"
+    )
+    parser.add_argument("--cases", type=int, metavar="N", help="number of cases (default: that of the file)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: one per core)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, e.g. tcp://host:8786")
+    parser.add_argument("--junit", metavar="FILE", help="writes the verdicts on the requirements as JUnit XML, for build servers")
+    parser.add_argument("--quiet", action="store_true", help="prints no progress")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -43,7 +51,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     folder = Path(args.out) if args.out else Path("runs") / f"campaign-{as_file_name(plan.name)}"
     began, before = time.monotonic(), idle_and_all_time()
     rare = None
-    interrupts.remains(f"the cases that are done are kept in {folder}, the same command runs the rest")
+    interrupts.remains(f"completed cases are kept in {folder}; the same command runs the rest")
     with working(f"{plan.cases} cases", args.quiet) as done:
         if plan.rare is None:
             execution.run(plan, folder, args.workers, args.scheduler, done)
@@ -67,8 +75,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"\n{rare['event']}: probability {rare['probability']:.3g} (95 %: {low:.3g}...{high:.3g}) of {rare['cases']} cases, "
               f"{rare['method'].replace('_', ' ')}, {len(rare['levels'])} levels")  # fmt: skip
         if rare["without_outcome"]:
-            print(f"          {rare['without_outcome']} cases without the outcome were counted as the event")
-        print("          what follows is of these cases, which crowd towards the event, not of the campaign's distribution")
+            print(f"          {rare['without_outcome']} cases without an outcome were counted as the event")
+        print(
+            "          the figures below are of these cases, which are concentrated near the event, not of the distribution of the campaign"
+        )
     low, high = summary["capture_interval_95"]
     print(f"\n{summary['cases']} cases: capture probability {summary['capture_probability']:.4f} (95 %: {low:.4f}...{high:.4f})")
     if summary["no_verdict"]:
@@ -86,7 +96,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for outcome, rows in indices.items():
         shares = ", ".join(f"{i.key} {i.first:.2f}" for i in sorted(rows, key=lambda i: -i.first)[:4] if i.first > i.first_half)
         print(f"variance of the {outcome}: {shares or 'no single variable explains it'}")
-    cores = "" if busy is None else f", {100 * busy:.0f} % of all cores' time went into it, {100 * idle:.1f} % was idle"
+    cores = "" if busy is None else f", {100 * busy:.0f} % of the processor time used, {100 * idle:.1f} % idle"
     print(f"time      {time.monotonic() - began:.0f} s{cores}")
     for one in logs:
         print(f"worst     case {one['number']}: {one['branch']}")
@@ -98,7 +108,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _requirements(found: dict[str, Any]) -> list[str]:
-    """Prints what became of them; returns the names of those that more cases violate than are allowed to."""
+    """Prints the verdicts; returns the names of the requirements that more cases violate than allowed."""
     from hil_server.campaign.statistics import standing
     from hil_server.terminal.tables import print_table
 
@@ -123,10 +133,10 @@ def _write_junit(file: str, name: str, summary: dict[str, Any]) -> None:
     cases = []
     for key, one in summary["requirements"].items():
         judged = one["met"] + one["violated"]
-        said = f"{one['violated']} of {judged} judged cases violate it, allowed {one['violated_max']:g}"
+        counts = f"{one['violated']} of {judged} judged cases violate it, allowed {one['violated_max']:g}"
         least = f", least margin {one['margin']['p0']:.4g}" if one["margin"] else ""
         facts = {k: one[k] for k in ("met", "violated", "not_judged", "source") if one[k] != ""} | one["margin"]
-        cases.append(junit.Case(key, outcomes[standing(one)], said + least, facts))
+        cases.append(junit.Case(key, outcomes[standing(one)], counts + least, facts))
     errors = summary["errors"]
     ran = junit.Case("cases run", "failed" if errors else "passed", f"{summary['cases']} cases, {errors} with an error")
     junit.write(file, name, [junit.Suite(name, [ran, *cases])])

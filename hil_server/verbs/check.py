@@ -1,10 +1,8 @@
-"""`hil-server check [CONFIG]`: configuration, installation, buses, and what the host lacks for real time, each with its remedy.
+"""`hil-server check [CONFIG]`: configuration, installation, buses, and missing real-time settings of the host, with the fix for each.
 
-CONFIG is anything that can be run, or that a test names: test, programme (all variants), campaign (the ends of all that it varies), stand,
-craft, docking unit.
-`--resolved` prints instead the whole of a file that extends others, as one TOML file, and where each key comes from.
-`--measure` adds the wake-ups of the loop's core as they are. It takes that core at the loop's own priority: it is refused beside a live
-run.
+CONFIG: test, programme (all variants), campaign (the ends of all that it varies), stand, craft, docking unit.
+`--resolved` prints instead the whole of a file that extends others, as one TOML file, with the source of each key.
+`--measure` adds the wake-up latency of the loop's core. It occupies that core at the loop's priority and is refused during a live run.
 """
 
 import argparse
@@ -19,19 +17,25 @@ if TYPE_CHECKING:
     from hil_server.config import TestConfig
     from hil_server.run.examination import Examined
 
-ORDER = 40
-SUMMARY = "configuration, installation, and what the host lacks for real time"
+GROUP = "files and parts"
+ORDER = 62
+SUMMARY = "checks a file, the installation, and the real-time settings of the host"
+EXAMPLES = (
+    ("hil-server check docking", "the shipped test, all files that it names, and this host"),
+    ("hil-server check stand.toml --set limits.force_limit_n=4000", "a stand file, with one limit changed"),
+    ("hil-server check --measure --seconds 10", "with the wake-up latency of the loop's core"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server check`."""
     parser.add_argument("config", nargs="?", metavar="CONFIG",
                         help="test, programme, campaign, stand, craft or docking unit (default: the shipped docking)")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key; may be repeated")
     parser.add_argument("--resolved", action="store_true",
-                        help="prints the file as one with those that it extends, and where each key comes from")  # fmt: skip
-    parser.add_argument("--measure", action="store_true", help="measures the wake-ups of the loop's core; not beside a live run")
-    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of the measurement (default 2)")
+                        help="prints the file together with those that it extends, and the source of each key")  # fmt: skip
+    parser.add_argument("--measure", action="store_true", help="measures the wake-up latency of the loop's core; not during a live run")
+    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of the measurement (default: 2)")
     parser.add_argument("--core", type=int, metavar="N", help="core of the loop (default: chosen as for a run)")
 
 
@@ -49,9 +53,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     summary["configuration"] = _configuration(args, summary)
     findings = examine(args.core, args.seconds if args.measure else 0.0)
     summary["host"] = [f._asdict() for f in findings]
-    if summary["configuration"]["faults"]:  # they are what the reader is to mend: nothing is to push them off the screen
+    if summary["configuration"]["faults"]:  # nothing is printed behind them: they are to be corrected first
         worse = sum(f.level != "info" for f in findings)
-        print(f"\nHost: {worse} remarks, shown when the configuration is good (or in --json)")
+        print(f"\nHost: {worse} findings, shown once the configuration has no faults (or in --json)")
         return summary
     print("\nHost")
     rows = [(f.level, f.item, f"{f.found} -> {f.remedy}" if f.remedy else f.found) for f in findings]
@@ -74,12 +78,12 @@ def _resolved(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _may_measure(seconds: float) -> None:
-    """Raises UsageError for a length that is none, and while a live run would be disturbed."""
+    """Raises UsageError for a length out of range, and during a live run, which the measurement would disturb."""
     if not 0.1 <= seconds <= 3600.0:
         raise UsageError(f"--seconds {seconds:g}: a measurement takes 0.1...3600 s")
     if runs := live_runs():
         who = ", ".join(str(pid) for pid in runs)
-        raise UsageError(f"--measure: a live run is under way (process {who}), whose core it would take; measure when it has ended")
+        raise UsageError(f"--measure: live run in progress (process {who}); wait until it has ended: the measurement needs its core")
 
 
 def _installation(summary: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +105,7 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
     except ConfigurationError as error:
         return _faulty(error, summary)
     several = f": a {found.kind}" + (f" of {len(found.rows)} variants" if found.kind == "programme" else "") if found.kind != "test" else ""
-    print(f"  {found.name}{several}: good")
+    print(f"  {found.name}{several}: no faults")
     for words in found.about:
         print(f"  {words}")
     tests: list[dict[str, Any]] = []
@@ -113,8 +117,8 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
         print(f"  {row.label}: hash {config.hash}; criticality R1 {row.R1:.2f}, R2 {row.R2:.2f}{beyond}{expected}")
         for choice in config.chosen:
             print(f"  {choice}")
-        said = {"label": row.label, "hash": config.hash, "chosen": list(config.chosen), "R1": row.R1, "R2": row.R2, "files": config.paths}
-        if config.stand not in stands:  # of the variants of a programme that have one stand, the first is enough
+        facts = {"label": row.label, "hash": config.hash, "chosen": list(config.chosen), "R1": row.R1, "R2": row.R2, "files": config.paths}
+        if config.stand not in stands:  # once per stand of a programme
             stands.append(config.stand)
             for table, path in config.paths.items():
                 print(f"  {table:15s} {path}")
@@ -122,9 +126,9 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
             summary["parked_inside"] = summary.get("parked_inside") or _parked_inside(config)
             late = _delays_not_known(config)
             for key in late:
-                print(f"  delay not known, counted as 0 here, and a live run is not armed without it: {key}")
-            said |= {"delays_not_known": late, "buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
-        tests.append(said)
+                print(f"  delay unknown, counted as 0 here; a live run is not armed without it: {key}")
+            facts |= {"delays_not_known": late, "buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
+        tests.append(facts)
     first = {key: value for key, value in tests[0].items() if key != "label"} if tests else {}
     return {"faults": [], "kind": found.kind, "name": found.name, "about": list(found.about), **first, "tests": tests}
 
@@ -157,7 +161,7 @@ def _delays_not_known(config: "TestConfig") -> list[str]:
 
 
 def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:
-    """Whose limits these are, and which of them the test has stricter; exit code 1 for hardware whose limits nobody has signed."""
+    """Owner of the limits, and limits that the test makes stricter; exit code 1 for hardware with unsigned limits."""
     from hil_server.config import narrowing
 
     record = config.stand["safety_record"]
@@ -169,12 +173,12 @@ def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:
         try:
             narrowing.demand_signed(config.stand, str(config.paths["stand"]))
         except ConfigurationError as error:
-            print("\n".join(f"  NOT TO BE RUN: {fault}" for fault in error.faults))
+            print("\n".join(f"  CANNOT RUN: {fault}" for fault in error.faults))
             summary["exit_code"] = 1
 
 
 def _parked_inside(config: "TestConfig") -> str:
-    """Prints, and returns, that the parked units are inside each other; "" where they are not."""
+    """Prints and returns a line if the parked units overlap; "" otherwise."""
     from hil_server.line.assembly import base_context, part_of
     from hil_server.line.overlap import parked_inside
 
@@ -186,7 +190,7 @@ def _parked_inside(config: "TestConfig") -> str:
 
 
 def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """Load of each bus of the drives at the rate of the loop, and what the host lacks for it; exit code 1 if one does not fit."""
+    """Load of each drive bus at the loop rate, and missing settings of the host; exit code 1 if a bus is overloaded."""
     if "drives" not in config.stand:
         return []
     from hil_server.line.assembly import build_part
@@ -195,7 +199,7 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
     drives = build_part("drives", keys.pop("part"), keys, {"period_s": 1.0 / config.test["rate_hz"], "platform": None, "loop_core": -1})
     rows = []
     for number, load in enumerate(drives.bus_loads() if hasattr(drives, "bus_loads") else []):
-        verdict = "fits" if load.fits else "DOES NOT FIT: fewer axes on this bus, a lower rate, or a faster bus"
+        verdict = "fits" if load.fits else "OVERLOADED: use fewer axes on this bus, a lower rate, or a faster bus"
         share = 100.0 * load.load_max
         print(f"  bus {number}: {load.cycle_us_min:.0f} ... {load.cycle_us_max:.0f} us a cycle, {share:.0f} % at worst: {verdict}")
         rows.append({"cycle_us_max": load.cycle_us_max, "load_max": load.load_max, "fits": load.fits})
@@ -209,33 +213,33 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
 
 
 def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]:
-    """What the drives say beside their position, and the limits that rest on it; exit code 1 where a limit rests on what nobody says."""
+    """Signals of the drives beside their position, and the limits that use them; exit code 1 for a limit without its signal."""
     from hil_server import registry
     from hil_server.config import check_part
 
     stand, limits = config.stand, config.stand["limits"]
     safety = check_part("safety", *config.part("safety"))
     if "drives" in stand:
-        said = [str(table.get("channel")) for table in stand["drives"].get("channels", ())]
+        signals = [str(table.get("channel")) for table in stand["drives"].get("channels", ())]
     else:
-        said = list(getattr(registry.part("simulated", stand["virtual"]["part"]), "SAYS", ()))
-    found: dict[str, Any] = {"channels": said}
-    if said:
+        signals = list(getattr(registry.part("simulated", stand["virtual"]["part"]), "SAYS", ()))
+    found: dict[str, Any] = {"channels": signals}
+    if signals:
         every = f", every {stand['drives'].get('channels_every', 10)} cycles" if "drives" in stand else ""
-        print(f"  drives say {', '.join(said)}{every}")
-    if "leg_force" in said:
+        print(f"  drives report {', '.join(signals)}{every}")
+    if "leg_force" in signals:
         found["leg_force_max_n"] = stand["platform"]["leg_force_max_n"]
         print(f"  limit of a leg's force: {found['leg_force_max_n']:g} N")
-    if "leg_valve" in said:
+    if "leg_valve" in signals:
         found["valve_saturated_s"] = safety.get("valve_saturated_s")
         if found["valve_saturated_s"] is not None:
             print(f"  limit of a valve at its end: {found['valve_saturated_s']:g} s")
     if limits["supply_pressure_min_pa"] > 0.0:
         found["supply_pressure_min_pa"] = limits["supply_pressure_min_pa"]
-        nobody = "supply_pressure" not in said
-        verdict = ": NOBODY SAYS the supply pressure, no run would start; add the channel, or omit the limit" if nobody else ""
+        missing = "supply_pressure" not in signals
+        verdict = ": NOT MEASURED, no run would start; add the channel supply_pressure, or omit the limit" if missing else ""
         print(f"  limit of the supply pressure: {limits['supply_pressure_min_pa'] / 1e6:g} MPa{verdict}")
-        if nobody:
+        if missing:
             summary["exit_code"] = max(summary["exit_code"], 1)
     if limits["blocking_valves"]:
         print("  drives that cannot follow a stop lose their power, and blocking valves hold the legs")

@@ -1,10 +1,15 @@
-"""`hil-server command NAME [ARGUMENT...]`: one command to a run, acknowledged by its loop."""
+"""`hil-server command NAME [VALUE...]`: sends one command to the live run, whose loop acknowledges it."""
 
 import argparse
 from typing import Any
 
+GROUP = "live control"
 ORDER = 160
-SUMMARY = "one command to a run, acknowledged by its loop"
+SUMMARY = "sends one command to the live run and waits for its acknowledgement"
+EXAMPLES = (
+    ("hil-server command hold", "stops the motion; resume continues it"),
+    ("hil-server command inject_fault sensor_bias 2 300", "a fault by its name, with index and value"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,15 +18,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from hil_server.telemetry.wire import COMMAND_ADDRESS
 
     shown = "; ".join(" ".join([name, *(a.name.upper() for a in arguments)]) for name, arguments in ARGUMENTS.items())
-    parser.add_argument("name", metavar="NAME", help=f"command, with its arguments: {shown}")
-    given = "its arguments in this order: numbers, or a name where the command has names"
+    parser.add_argument("name", metavar="NAME", help=f"one of: {shown}")
+    given = "arguments in this order: numbers, or names, e.g. of a fault"
     parser.add_argument("arguments", nargs="*", type=_argument, metavar="VALUE", help=given)
-    parser.add_argument("--take-over", action="store_true", help="takes the desk from a client that has fallen silent, first")
-    parser.add_argument("--address", default=COMMAND_ADDRESS, metavar="ADDRESS", help="where the run takes commands")
+    parser.add_argument("--take-over", action="store_true", help="first takes the desk over from a client that no longer responds")
+    parser.add_argument("--address", default=COMMAND_ADDRESS, metavar="ADDRESS", help="command address of the run")
 
 
 def _argument(text: str) -> float | str:
-    """A number, or the name as it stands."""
+    """A number, else the text."""
     try:
         return float(text)
     except ValueError:
@@ -52,5 +57,5 @@ def _who() -> str:
     try:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):  # a user without a name
-        user = "somebody"
+        user = "unknown"
     return f"{user}@{socket.gethostname()}"

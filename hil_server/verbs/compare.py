@@ -4,32 +4,58 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-ORDER = 90
-SUMMARY = "two runs side by side; a recording against runs"
+GROUP = "look at results"
+ORDER = 44
+SUMMARY = "compares two runs, a run and its prediction, or a recording and several runs"
+EXAMPLES = (
+    ("hil-server compare runs/first/run.mcap runs/heavier/run.mcap", "forces first, as a table and a page"),
+    ("hil-server compare a.mcap b.mcap --tolerance force=5%", "exit code 1 if the forces differ by more than 5 % of the peak"),
+    ("hil-server compare recording.toml runs/a/run.mcap runs/b/run.mcap", "which run a recording from elsewhere matches"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server compare`."""
-    parser.add_argument("log", metavar="LOG|RECORDING", help="log of the run, or recording.toml (sensors of another stand, or of a flight)")
-    parser.add_argument("other", metavar="OTHER", nargs="+", help="log of the prediction, or of another run; of a recording: all it may be")
-    parser.add_argument("--channel", action="append", default=[], metavar="NAME", help="an auxiliary channel too, as probe.stroke")
-    parser.add_argument("--tolerance", action="append", default=[], metavar="SHARE",
-                        help="how far they may differ, as 5%% or 0.05 of the group's largest peak in LOG; force=5%%, Fx=2%% for a group or "
-                             "a channel alone; may be given again; exit code 1 when they differ by more")  # fmt: skip
-    parser.add_argument("--measure", choices=("peak", "rms"), default="peak", help="what of the difference is judged (default: its peak)")
+    parser.add_argument("log", metavar="LOG|RECORDING", help="log of the run, or recording.toml (sensors of another stand or of a flight)")
+    parser.add_argument(
+        "other", metavar="OTHER", nargs="+", help="log of the prediction or of another run; for a recording: logs of all candidates"
+    )
+    parser.add_argument(
+        "--channel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also compares this auxiliary channel, e.g. probe.stroke; may be repeated",
+    )
+    parser.add_argument(
+        "--tolerance",
+        action="append",
+        default=[],
+        metavar="SHARE",
+        help="largest difference allowed, 5%% or 0.05 of the group's largest peak in LOG; force=5%% or Fx=2%%: for one group or channel; "
+        "may be repeated; exit code 1 if exceeded",
+    )
+    parser.add_argument(
+        "--measure", choices=("peak", "rms"), default="peak", help="judges the peak or the rms of the difference (default: peak)"
+    )
     parser.add_argument("--out", metavar="DIR", help="folder for the page with pictures (default: beside LOG)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Compares the logs, forces first, or a recording with runs; returns the differences."""
+    from hil_server.config.kinds import a_log, misfit
     from hil_server.errors import UsageError
 
+    for other in args.other:
+        a_log(other)
+    if why := misfit(args.log, "log or recording"):
+        raise UsageError(why)
     if Path(args.log).suffix == ".toml":
         if args.tolerance:
-            raise UsageError("--tolerance is for two runs: a recording is judged by its correlation")
+            raise UsageError("--tolerance: for two runs only; a recording is judged by its correlation")
         return _recording(args)
     if len(args.other) > 1:
-        raise UsageError("several logs are compared with a recording (recording.toml), two runs with each other")
+        raise UsageError(f"compare: {1 + len(args.other)} logs; give two, or a recording.toml and several logs")
     return _runs(args)
 
 
@@ -37,7 +63,7 @@ def _runs(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.comparison import compare, in_percent
 
     log, other = Path(args.log), Path(args.other[0])
-    # the logs of runs are all called run: their folders tell them apart
+    # logs are all named run.mcap: use the names of their folders
     names = [path.parent.name if path.stem == "run" and path.parent.name else path.stem for path in (log, other)]
     figures = compare(log, other, Path(args.out or log.parent) / f"{names[0]}_and_{names[1]}.html", args.channel, args.tolerance,
                       args.measure)  # fmt: skip

@@ -1,9 +1,13 @@
-"""`hil-server completion SHELL`: what makes the tab key complete verbs, options, parts and shipped files (argcomplete)."""
+"""`hil-server completion SHELL`: code that makes Tab complete verbs, options, keys, parts and shipped files (argcomplete)."""
 
 import argparse
 
-ORDER = 190
-SUMMARY = "the line that makes a shell complete this command"
+GROUP = "stand and host"
+ORDER = 140
+SUMMARY = "prints the code that makes a shell complete this command"
+EXAMPLES = (
+    ('eval "$(hil-server completion bash)"', 'in ~/.bashrc'),
+)
 SHELLS = {
     "bash": 'eval "$(hil-server completion bash)"     in ~/.bashrc',
     "zsh": 'eval "$(hil-server completion zsh)"     in ~/.zshrc, after compinit',

@@ -1,4 +1,4 @@
-"""`hil-server console`: serves the pages until Ctrl-C."""
+"""`hil-server console`: serves the pages of the web console until Ctrl-C."""
 
 import argparse
 import secrets
@@ -8,33 +8,42 @@ from pathlib import Path
 from hil_server import interrupts
 from hil_server.errors import UsageError
 
+GROUP = "live control"
 ORDER = 150
-SUMMARY = "the web console"
+SUMMARY = "serves the web console"
+EXAMPLES = (
+    ("hil-server console", "the live run, on http://127.0.0.1:8780"),
+    ("hil-server console runs/first/run.mcap", "opens a log in the replay view"),
+    ("hil-server console --host 0.0.0.0 --token-file token", "for other machines"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server console`."""
     from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
 
-    parser.add_argument("log", nargs="?", metavar="LOG", help="log to begin with in the replay view")
-    parser.add_argument("--logs", metavar="DIR", default="runs", help="folder whose logs the replay view offers (default: runs)")
-    parser.add_argument("--host", default="127.0.0.1", help="address to serve on; off loopback a token is required and printed")
+    parser.add_argument("log", nargs="?", metavar="LOG", help="log that the replay view opens")
+    parser.add_argument("--logs", metavar="DIR", default="runs", help="folder with the logs of the replay view (default: runs)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to serve on (default: 127.0.0.1); any other requires a token, which is printed"
+    )
     parser.add_argument("--port", type=int, default=8780, help="port to serve on (default: 8780)")
-    parser.add_argument("--name", action="append", default=[], help="host name under which other machines reach this one")
-    parser.add_argument("--token-file", metavar="FILE", help="file with the token (default: a new one at every start)")
-    parser.add_argument("--telemetry", default=TELEMETRY_ADDRESS, help="telemetry address of the server")
-    parser.add_argument("--command", default=COMMAND_ADDRESS, help="command address of the server")
-    parser.add_argument("--hand", default=HAND_ADDRESS, help="hand-controller address of the server, for rehearsals")
+    parser.add_argument("--name", action="append", default=[], help="host name by which other machines reach this one; may be repeated")
+    parser.add_argument("--token-file", metavar="FILE", help="file with the token (default: a new one at each start)")
+    parser.add_argument("--telemetry", default=TELEMETRY_ADDRESS, help="telemetry address of the run")
+    parser.add_argument("--command", default=COMMAND_ADDRESS, help="command address of the run")
+    parser.add_argument("--hand", default=HAND_ADDRESS, help="hand-controller address of the run, for rehearsals")
 
 
 def run(args: argparse.Namespace) -> int:
     """Serves the pages until Ctrl-C; returns the exit code."""
+    from hil_server.config.kinds import a_log
     from hil_server.console.access import is_loopback
 
-    if args.log and not Path(args.log).is_file():
-        raise UsageError(f"no such log: {args.log}")
+    if args.log:
+        a_log(args.log)
     if not 1 <= args.port <= 65535:
-        raise UsageError(f"--port: {args.port} is not within 1 ... 65535")
+        raise UsageError(f"--port: {args.port} must be within 1 ... 65535")
     try:
         from hil_server.console.pages import serve
     except ModuleNotFoundError as error:
@@ -50,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def token_of(file: str | None, option: str) -> str:
-    """The secret in the file that `option` names; a new one without a file. Raises UsageError."""
+    """Token from the file that `option` names; without a file a new one. Raises UsageError."""
     if file is None:
         return secrets.token_urlsafe(24)
     try:

@@ -1,7 +1,7 @@
-"""`hil-server craft FILE`: what a craft is: masses, tree, modes, time-step limit, and what a docking at its port would feel.
+"""`hil-server craft FILE`: masses, tree, modes and time-step limit of a craft, and the effective mass at its ports.
 
-FILE: a craft file (TOML; a rigid vehicle, an arm, a flexible craft) or URDF. `--modes` writes the modes of the whole craft at a port for
-the table [modal] of a vehicle file.
+FILE: a craft file (TOML; a rigid vehicle, an arm, a flexible craft) or URDF. `--modes` writes the modes of the craft at a port for the
+table [modal] of a vehicle file.
 """
 
 import argparse
@@ -11,23 +11,31 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hil_server.analysis.craft_view import CraftView
 
-ORDER = 45
-SUMMARY = "masses, tree, modes of a craft, and what a docking at its port would feel"
+GROUP = "files and parts"
+ORDER = 66
+SUMMARY = "shows masses, tree and modes of a craft, and the effective mass at its ports"
+EXAMPLES = (
+    ("hil-server craft transport_ship", "a shipped vehicle"),
+    ("hil-server craft arm.urdf --held --picture arm.png", "an arm on a fixed base, with a picture"),
+    ("hil-server craft station.toml --modes modes.csv --port docking", "modes for the table [modal] of a vehicle file"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server craft`."""
-    parser.add_argument("file", metavar="FILE", help="craft file (.toml) or .urdf")
-    parser.add_argument("--picture", metavar="FILE", help="draws it, .png or .svg")
-    parser.add_argument("--modes", metavar="CSV", help="writes the modes of the whole craft at a port, for [modal] of a vehicle file")
-    parser.add_argument("--port", metavar="NAME", help="the port of --modes (default: docking, or the only one)")
-    parser.add_argument("--count", type=int, metavar="N", help="modes to write beside the six rigid-body ones (default: all)")
-    parser.add_argument("--vehicle", metavar="FILE", help="vehicle that the modes are for: refused when mass, centre or inertia differ")
-    parser.add_argument("--held", action="store_true", help="URDF: the root link is held (default: it flies)")
+    parser.add_argument("file", metavar="FILE", help="craft file (.toml), URDF file, or name of a shipped vehicle")
+    parser.add_argument("--picture", metavar="FILE", help="draws the craft (.png or .svg)")
+    parser.add_argument("--modes", metavar="CSV", help="writes the modes at a port, for the table [modal] of a vehicle file")
+    parser.add_argument("--port", metavar="NAME", help="port of --modes (default: docking, or the only one)")
+    parser.add_argument("--count", type=int, metavar="N", help="modes to write in addition to the six rigid-body modes (default: all)")
+    parser.add_argument(
+        "--vehicle", metavar="FILE", help="vehicle file that gets the modes; refused if mass, centre of mass or inertia differ"
+    )
+    parser.add_argument("--held", action="store_true", help="URDF: fixed root link (default: free)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Prints the craft; writes picture and modes where they are asked for."""
+    """Prints the craft; writes picture and modes if requested."""
     from hil_server.analysis.craft_view import as_dict, modes_text, picture, read, view
     from hil_server.config import named_file
     from hil_server.errors import UsageError

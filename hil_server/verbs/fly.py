@@ -1,4 +1,4 @@
-"""`hil-server fly`: a rehearsal as one command: the run on the virtual stand, and the page that flies it."""
+"""`hil-server fly`: a rehearsal as one command: the run on the virtual stand, and the page from which you fly it."""
 
 import argparse
 import contextlib
@@ -14,8 +14,13 @@ from hil_server import interrupts
 from hil_server.errors import DeviceError, UsageError
 from hil_server.terminal.outcome import add_configuration_arguments, add_run_arguments
 
+GROUP = "run a test"
 ORDER = 12
-SUMMARY = "a rehearsal: a run on the virtual stand and the page that flies it, in one"
+SUMMARY = "rehearsal: starts a run on the virtual stand and the page from which you fly it"
+EXAMPLES = (
+    ("hil-server fly --open", "a berthing, with the operator's page in this machine's browser"),
+    ("hil-server fly docking --operator Anna --port 8790", "another test, with the pilot's name in its record"),
+)
 REMAINS = "nothing was armed, nothing has moved, there is no log"
 SHIPPED = "programmes/berthing_operator.toml"
 SERVES_WITHIN = 60.0  # s
@@ -26,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_configuration_arguments(parser, SHIPPED)
     add_run_arguments(parser)
     parser.add_argument("--port", type=int, default=8780, help="port of the page (default: 8780)")
-    parser.add_argument("--open", action="store_true", help="open the page in this machine's browser")
-    parser.add_argument("--force", action="store_true", help="arm although the prediction says that the contact would not be as in orbit")
-    parser.add_argument("--leave", action="store_true", help="end the page with the run (default: it stays until Ctrl-C)")
+    parser.add_argument("--open", action="store_true", help="opens the page in this machine's browser")
+    parser.add_argument("--force", action="store_true", help="arms although the predicted contact differs from the one in orbit")
+    parser.add_argument("--leave", action="store_true", help="ends the page with the run (default: at Ctrl-C)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -41,11 +46,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     args.config = args.config or SHIPPED
     if is_programme(args.config):
-        raise UsageError(f"{args.config} is a programme: fly takes a single test")
+        raise UsageError(f"{args.config}: is a programme, not a test: fly takes one test; hil-server run {args.config} runs the programme")
     args.set = [*args.set, "test.rehearsal=true"]
     config = load_test(args.config, args.set)
     if "drives" in config.stand:
-        raise UsageError(f"{config.test['stand']} moves a stand: a rehearsal is flown on the virtual stand; hil-server run is for hardware")
+        raise UsageError(
+            f"{config.test['stand']}: has drives: a rehearsal uses the virtual stand; for hardware: hil-server run {args.config}"
+        )
     table = config.telemetry
     addresses = ("--telemetry", table["publish"], "--command", table["command"], "--hand", table["hand_controller"])
     with claimed(config), console(args.port, addresses) as address:
@@ -67,7 +74,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def console(port: int, addresses: Sequence[str]) -> Iterator[str]:
-    """The console as a process of its own, which Ctrl-C in this terminal leaves to us. Gives its address once it serves.
+    """The console as its own process, which Ctrl-C in this terminal does not reach. Yields its address once it serves.
 
     Raises DeviceError when it does not."""
     serves = False
@@ -78,20 +85,20 @@ def console(port: int, addresses: Sequence[str]) -> Iterator[str]:
         try:
             with interrupts.heard():
                 assert process.stdout is not None
-                said = process.stdout.readline().split()
-                if not said:
-                    raise DeviceError(f"the console did not start on port {port}: its reason stands above")
-                wait_until_served(said[-1], process)
+                words = process.stdout.readline().split()
+                if not words:
+                    raise DeviceError(f"the console did not start on port {port}: see the reason above")
+                wait_until_served(words[-1], process)
                 serves = True
-                yield said[-1]
+                yield words[-1]
         finally:
-            # one that only starts holds nothing, and would say here, too, that it was interrupted
+            # before it serves it holds nothing, and would report the interrupt a second time
             process.terminate() if serves else process.kill()
             process.communicate(timeout=20)
 
 
 def wait_until_served(address: str, process: "subprocess.Popen[str]") -> None:
-    """Until the page can be asked for. Raises DeviceError when the process ends before, or takes too long."""
+    """Waits until the page answers. Raises DeviceError when the process ends before, or takes too long."""
     give_up = time.monotonic() + SERVES_WITHIN
     while time.monotonic() < give_up and process.poll() is None:
         try:
@@ -101,4 +108,4 @@ def wait_until_served(address: str, process: "subprocess.Popen[str]") -> None:
             return
         except OSError:
             time.sleep(0.1)
-    raise DeviceError(f"the console did not start on {address}: its reason stands above")
+    raise DeviceError(f"the console did not start on {address}: see the reason above")

@@ -1,16 +1,23 @@
-"""`hil-server fmu list|trust|forget`: the FMUs that may run when a log asks for them."""
+"""`hil-server fmu list|trust|forget`: the list of FMUs that may run when a log names them."""
 
 import argparse
 from typing import Any
 
-ORDER = 35
-SUMMARY = "the FMUs that may run when a log asks for them"
+GROUP = "files and parts"
+ORDER = 70
+SUMMARY = "manages the list of FMUs that may run when a log names them"
+EXAMPLES = (
+    ("hil-server fmu trust controller.fmu", "adds its SHA-256 to your list"),
+    ("hil-server fmu list", "shows the list"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server fmu`."""
-    parser.add_argument("what", choices=("list", "trust", "forget"), help="trust FILE: its SHA-256 into your list; forget: out of it")
-    parser.add_argument("names", nargs="*", metavar="FILE", help="an FMU; of forget also a SHA-256 or a name of the list")
+    parser.add_argument(
+        "what", choices=("list", "trust", "forget"), help="list: shows your list; trust FILE: adds its SHA-256; forget: removes it"
+    )
+    parser.add_argument("names", nargs="*", metavar="FILE", help="FMU file (.fmu); for forget also a SHA-256 or a name from the list")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -23,7 +30,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rt_kernels.control.fmu.description import sum_of
 
     if args.what != "list" and not args.names:
-        raise UsageError(f"fmu {args.what}: no FILE named")
+        raise UsageError(f"fmu {args.what}: FILE is missing, e.g. hil-server fmu {args.what} controller.fmu")
     if args.what == "list" and args.names:
         raise UsageError(f"fmu list: takes no FILE, got {args.names[0]}")
     for name in args.names:

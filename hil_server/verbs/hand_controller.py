@@ -1,4 +1,4 @@
-"""`hil-server hand-controller`: the process of one operator's station."""
+"""`hil-server hand-controller`: the process of one operator station."""
 
 import argparse
 import sys
@@ -9,32 +9,40 @@ from typing import Any
 from hil_server import interrupts
 from hil_server.errors import ConfigurationError, DeviceError, UsageError
 
+GROUP = "live control"
 ORDER = 180
-SUMMARY = "sends a hand controller's motion to the server"
-UNHEARD_S = 2.0  # without a word from a run
-CONNECTED_S = 1.0  # that the first record waits for the server
+SUMMARY = "sends the motion of a hand controller to the live run"
+EXAMPLES = (
+    ("hil-server hand-controller --keyboard", "the keys of this terminal, for rehearsals"),
+    ("hil-server hand-controller sticks.toml --station 1", "a device, by its calibration file"),
+    ("hil-server hand-controller --source straight_in.csv", "a recorded operator"),
+)
+UNHEARD_S = 2.0  # without a message from a run
+CONNECTED_S = 1.0  # longest wait for the connection
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server hand-controller`."""
     from hil_server.telemetry.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
 
-    parser.add_argument("calibration", nargs="?", metavar="CALIBRATION", help="TOML file: device, axes, buttons (see docs/operator.md)")
-    parser.add_argument("--keyboard", action="store_true", help="the terminal's keys instead of a device, for rehearsals")
+    parser.add_argument(
+        "calibration", nargs="?", metavar="CALIBRATION", help="calibration file (.toml): device, axes, buttons (see docs/operator.md)"
+    )
+    parser.add_argument("--keyboard", action="store_true", help="reads the keys of this terminal instead of a device, for rehearsals")
     parser.add_argument(
         "--source",
         metavar="FILE",
-        help="a recorded operator instead of a device (see hil_server.operator_desk.script); station 0 also gives its commands",
+        help="plays a recorded operator instead of a device; station 0 also sends its commands",
     )
-    parser.add_argument("--bus", default=TELEMETRY_ADDRESS, metavar="ADDRESS", help="with --source: where the run publishes its time")
-    parser.add_argument("--desk", default=COMMAND_ADDRESS, metavar="ADDRESS", help="with --source: where the run takes commands")
-    parser.add_argument("--station", type=int, choices=(0, 1), help="overrides the file's station")
-    parser.add_argument("--address", metavar="ADDRESS", help="overrides the file's address of the server")
-    parser.add_argument("--duration", type=float, metavar="S", help="ends after S seconds (default: with Ctrl-C)")
+    parser.add_argument("--bus", default=TELEMETRY_ADDRESS, metavar="ADDRESS", help="with --source: telemetry address of the run")
+    parser.add_argument("--desk", default=COMMAND_ADDRESS, metavar="ADDRESS", help="with --source: command address of the run")
+    parser.add_argument("--station", type=int, choices=(0, 1), help="station (default: that of the calibration file)")
+    parser.add_argument("--address", metavar="ADDRESS", help="hand-controller address of the run (default: that of the calibration file)")
+    parser.add_argument("--duration", type=float, metavar="S", help="ends after S seconds (default: at Ctrl-C)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Sends what the operator's device says until Ctrl-C; returns what was sent."""
+    """Sends the motion of the device until Ctrl-C; returns the counts."""
     from drivers.hand_controllers.evdev import EvdevSource
     from drivers.hand_controllers.keyboard import KeyboardSource
     from drivers.hand_controllers.keys import IN_WORDS
@@ -45,7 +53,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.telemetry.wire import HAND_ADDRESS
 
     if sum(map(bool, (args.keyboard, args.calibration, args.source))) != 1:
-        raise UsageError("hand-controller needs a CALIBRATION file, --keyboard, or --source FILE")
+        raise UsageError("hand-controller: give one of: a CALIBRATION file, --keyboard, --source FILE")
     if args.source:
         return _play(args)
     desk = Desk(0, 100.0, HAND_ADDRESS, "", "", {"kind": "keyboard"}, KEYBOARD) if args.keyboard else load(args.calibration)
@@ -68,14 +76,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             raise DeviceError(f"hand controller {source.get('path', source['kind'])}: {error.strerror or error}") from None
         if args.keyboard:
             _say(IN_WORDS)
-        _say(f"sending to {args.address or desk.address}, {desk.rate_hz:g} times a second; Ctrl-C ends it")
+        _say(f"sending to {args.address or desk.address}, {desk.rate_hz:g} times per second; Ctrl-C ends it")
         sender.wait(CONNECTED_S)
         seconds = _serve(desk_station, args.duration)
     return _conclude(desk_station, station, seconds)
 
 
 def _play(args: argparse.Namespace) -> dict[str, Any]:
-    """A recorded operator: its rows as the source, by the run time on the bus."""
+    """Plays a recorded operator by the run time on the bus."""
     from hil_server.config import named_file
     from hil_server.operator_desk.playback import AS_RECORDED, Follower, Playback
     from hil_server.operator_desk.script import load
@@ -97,7 +105,7 @@ def _play(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _serve(station: Any, duration: float | None) -> float:
-    """Until Ctrl-C or for `duration` s. Returns how long it was."""
+    """Sends until Ctrl-C or for `duration` s. Returns the duration."""
     started, warned = time.monotonic(), False
     try:
         with interrupts.ended_by_a_press():
@@ -108,7 +116,9 @@ def _serve(station: Any, duration: float | None) -> float:
                     _say("no run is heard: waiting for one (is the address right?)")
                 if not warned and station.unsent > 50 and station.sent < station.unsent:
                     warned = True
-                    _say("nobody takes the records: is a run with operator commands under way, and is the address right? (trying on)")
+                    _say(
+                        "no run receives the records: is a run with operator commands in progress, and is the address right? (keeps trying)"
+                    )
     finally:
         station.close()
     return time.monotonic() - started
@@ -127,7 +137,7 @@ def _keys(server_key: str, own_keys: str) -> tuple[str | None, tuple[str, str] |
     import zmq.auth
 
     if bool(server_key) != bool(own_keys):
-        raise ConfigurationError("hand controller: server_key and own_keys: give both, or none on the server's own machine")
+        raise ConfigurationError("hand controller: server_key and own_keys: give both; give neither on the machine of the run")
     if not server_key:
         return None, None
     try:
@@ -136,7 +146,7 @@ def _keys(server_key: str, own_keys: str) -> tuple[str | None, tuple[str, str] |
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"hand controller: keys: {error}") from None
     if own_secret is None:
-        raise ConfigurationError(f"hand controller: own_keys: {own_keys}: no secret key in it")
+        raise ConfigurationError(f"hand controller: own_keys: {own_keys}: has no secret key")
     return public.decode(), (own_public.decode(), own_secret.decode())
 
 

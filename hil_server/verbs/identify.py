@@ -1,5 +1,5 @@
-"""`hil-server identify STAND|LOG`: how the drives of a stand answer, out of a run in air (`hil_server.analysis.identify`); of a hydraulic
-stand its whole machine (`hil_server.analysis.identify_stand`)."""
+"""`hil-server identify STAND|LOG`: response of the drives from a run in air (`hil_server.analysis.identify`); of a hydraulic stand
+also mass, oil, valves, friction and structure (`hil_server.analysis.identify_stand`)."""
 
 import argparse
 from dataclasses import asdict
@@ -8,28 +8,40 @@ from typing import Any
 
 from hil_server.errors import ConfigurationError
 
-ORDER = 100
-SUMMARY = "response of the drives from a log; mass, oil, valves, friction and structure of a hydraulic stand"
-REMAINS = "nothing was identified, no stand file was changed; the log of a run that had ended stays"
+GROUP = "stand and host"
+ORDER = 134
+SUMMARY = "identifies the drives of a stand; of a hydraulic stand also mass, oil, valves, friction and structure"
+EXAMPLES = (
+    ("hil-server identify stand.toml --write stand.toml", "writes [drive_model] into the stand file"),
+    ("hil-server identify runs/x/run.mcap", "evaluates the log of an identification run"),
+)
+REMAINS = "nothing was identified, no stand file was changed; the log of a completed run is kept"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server identify`."""
-    parser.add_argument("stand", metavar="STAND|LOG", help="stand file, or the log of an identification run")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the programme")
+    parser.add_argument("stand", metavar="STAND|LOG", help="stand file, or log of an identification run (.mcap)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the programme; may be repeated"
+    )
     parser.add_argument("--out", metavar="DIR", help="folder for log and picture")
-    parser.add_argument("--write", metavar="TOML", help="writes the stand file with the identified [drive_model], of a hydraulic stand "
-                        "[stand_model]; may be the same file")  # fmt: skip
-    parser.add_argument("--live", action="store_true", help="over the wire, also where there is only a virtual stand")
+    parser.add_argument("--write", metavar="TOML", help="writes the stand file with the identified [drive_model] (hydraulic stand: "
+                        "[stand_model]); may be the same file")  # fmt: skip
+    parser.add_argument("--live", action="store_true", help="over the wire, even if the stand file has only a virtual stand")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Identifies the drives, or the hydraulic machine, from a run or its log; returns what was found."""
+    """Identifies the drives, or the hydraulic machine, from a run or its log; returns the result."""
+    from hil_server.config.kinds import a_log
     from hil_server.run.identification import feels_load, in_six_directions
 
     of_log = Path(args.stand).suffix == ".mcap"
+    if of_log:
+        a_log(args.stand)
     if args.write and of_log:
-        raise ConfigurationError("--write needs the stand file, not a log")
+        raise ConfigurationError(
+            f"--write: {args.stand} is a log: give the stand file instead, hil-server identify STAND --write {args.write}"
+        )
     if in_six_directions(args.stand) if of_log else feels_load(args.stand):
         return _machine(args, of_log)
     return _drives(args, of_log)
@@ -48,7 +60,7 @@ def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
     with working("picture"):
         image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
     lacking = found.lacking
-    print(f"explained {100.0 * min(leg.confidence for leg in found.legs):.2f} % of the motion of the leg that is explained least")
+    print(f"explained {100.0 * min(leg.confidence for leg in found.legs):.2f} % of the motion of the leg with the poorest fit")
     for why in lacking:
         print(f"NOT EXPLAINED {why}")
     for r in (*found.legs, found.platform):

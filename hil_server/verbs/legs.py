@@ -1,29 +1,35 @@
-"""`hil-server legs STAND|LOG`: moves each leg a little, alone, and says which measured one has followed (`hil_server.run.leg_check`)."""
+"""`hil-server legs STAND|LOG`: moves each leg alone by 2 mm and reports which measured leg followed (`hil_server.run.leg_check`)."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-ORDER = 99
-SUMMARY = "moves each leg a little, alone: is it the right one?"
-REMAINS = "no leg was found to be the right one; the log of a run that had ended stays"
+GROUP = "stand and host"
+ORDER = 132
+SUMMARY = "moves each leg alone by 2 mm and checks that the right one followed"
+EXAMPLES = (
+    ("hil-server legs stand.toml", "before the first test on new cables"),
+    ("hil-server legs runs/legs/run.mcap", "evaluates the log of such a run"),
+)
+REMAINS = "no leg was checked; the log of a completed run is kept"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server legs`."""
-    parser.add_argument("stand", metavar="STAND|LOG", help="stand file, or the log of such a run")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the run")
+    parser.add_argument("stand", metavar="STAND|LOG", help="stand file, or log of such a run (.mcap)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the run; may be repeated")
     parser.add_argument("--out", metavar="DIR", help="folder for the log")
-    parser.add_argument("--live", action="store_true", help="over the wire, also where there is only a virtual stand")
+    parser.add_argument("--live", action="store_true", help="over the wire, even if the stand file has only a virtual stand")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Moves the legs, or reads a log of it; exit code 1 where a leg has not moved as it was sent, or another one has."""
+    """Moves the legs, or reads a log of it; exit code 1 if a leg did not follow its setpoint, or another one moved."""
+    from hil_server.config.kinds import a_log
     from hil_server.run.leg_check import found_in, run_on
     from hil_server.telemetry.log_file import open_log
 
     if Path(args.stand).suffix == ".mcap":
-        found, log = found_in(open_log(args.stand)), args.stand
+        found, log = found_in(open_log(a_log(args.stand))), args.stand
     else:
         found, log = run_on(args.stand, tuple(args.set), args.out, args.live, quiet=False)
     print("\n".join(one.in_words() for one in found))

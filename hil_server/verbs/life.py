@@ -1,25 +1,36 @@
-"""`hil-server life LOG ...`: load spectra over many dockings, and the share of a life that they use (`hil_server.analysis.life`)."""
+"""`hil-server life LOG ...`: load spectra over many dockings, and the share of the life that they use (`hil_server.analysis.life`)."""
 
 import argparse
 from typing import Any
 
-ORDER = 95
-SUMMARY = "load spectra and use of life over many dockings"
+GROUP = "look at results"
+ORDER = 48
+SUMMARY = "computes load spectra and fatigue damage over many dockings"
+EXAMPLES = (
+    ("hil-server life runs/*/run.mcap --curve 5:2000@1e6", "damage by the S-N curve with exponent 5 and 1e6 cycles of 2000 N"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server life`."""
     parser.add_argument("log", nargs="+", metavar="LOG", help="logs of dockings")
-    parser.add_argument("--channel", action="append", default=[], metavar="NAME", help="a load of an interface (default: F_T[0]...F_T[5])")
-    parser.add_argument("--curve", metavar="M:RANGE@CYCLES", help="S-N curve: CYCLES of the double amplitude RANGE are a life, exponent M")
-    parser.add_argument("--least", type=float, default=0.05, metavar="SHARE", help="leaves out cycles below this part of the largest range")
-    parser.add_argument("--bins", type=int, default=8, metavar="N", help="rows of each spectrum")
-    parser.add_argument("--picture", metavar="FILE", help="writes a picture (png, svg, pdf)")
+    parser.add_argument(
+        "--channel", action="append", default=[], metavar="NAME", help="channel of a load (default: F_T[0]...F_T[5]); may be repeated"
+    )
+    parser.add_argument(
+        "--curve", metavar="M:RANGE@CYCLES", help="S-N curve: life of CYCLES at the double amplitude RANGE, exponent M, e.g. 5:2000@1e6"
+    )
+    parser.add_argument(
+        "--least", type=float, default=0.05, metavar="SHARE", help="ignores cycles below this share of the largest range (default: 0.05)"
+    )
+    parser.add_argument("--bins", type=int, default=8, metavar="N", help="rows of each spectrum (default: 8)")
+    parser.add_argument("--picture", metavar="FILE", help="writes a picture (.png, .svg, .pdf)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Prints the spectra; returns them with the damage of each channel."""
     from hil_server.analysis import life
+    from hil_server.config.kinds import a_log
     from hil_server.errors import UsageError
     from hil_server.telemetry.log_file import open_log
 
@@ -28,7 +39,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not 0.0 <= args.least < 1.0:
         raise UsageError(f"--least {args.least}: must be within 0...1")
     sn = None if args.curve is None else life.curve(args.curve)
-    found = life.spectra([open_log(path) for path in args.log], args.channel or life.WRENCH, sn, args.least)
+    found = life.spectra([open_log(a_log(path)) for path in args.log], args.channel or life.WRENCH, sn, args.least)
     print("load histories: the closed loop of each log, from its first tick to its last")
     for one in found:
         if one.not_available:

@@ -1,6 +1,6 @@
-"""`hil-server list [ROLE [NAME]]`: the parts, and the declaration of one as its manual page.
+"""`hil-server list [ROLE [NAME]]`: the parts, and the manual page of one.
 
-`hil-server list channels [CONFIG]`: every channel with its unit, as a requirement may name it; with a test file those of its parts, too.
+`hil-server list channels [CONFIG]`: every channel with its unit, as a requirement names it; with a test file also those of its parts.
 `hil-server list figures`: the figures of a run that a requirement may name.
 """
 
@@ -13,14 +13,22 @@ from typing import Any
 from hil_server import registry
 from hil_server.terminal.tables import print_table
 
-ORDER = 60
-SUMMARY = "parts and their parameters"
+GROUP = "files and parts"
+ORDER = 64
+SUMMARY = "lists parts with their parameters, channels, and figures for requirements"
+EXAMPLES = (
+    ("hil-server list", "all roles with their parts"),
+    ("hil-server list compensation phase_lead", "parameters of one part"),
+    ("hil-server list channels docking", "channels of a test, as a requirement names them"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server list`."""
-    parser.add_argument("role", nargs="?", metavar="ROLE", help="what the part is for, none: all roles; or channels, or figures")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the part, none: all parts of the role; of channels: a test file")
+    parser.add_argument("role", nargs="?", metavar="ROLE", help="role of the parts, or channels, or figures (default: all roles)")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="name of a part (default: all parts of the role); for channels: a test file"
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""`hil-server new PROJECT`: a folder with a test, a stand, a vehicle and a docking unit of one's own, and a page that says how to go on.
+"""`hil-server new PROJECT`: a folder with a test, a stand, a vehicle and a docking unit of one's own, and a page with the next steps.
 
-The files are copies of the shipped ones that the demo uses, so that what is changed in them is one's own; only the target vehicle, and
-the schemas for the editor, are those of the installation."""
+The files are copies of the shipped ones that the demo uses and may be changed; the target vehicle and the schemas for the editor are those
+of the installation."""
 
 import argparse
 import re
@@ -10,8 +10,12 @@ from typing import Any
 
 from hil_server.errors import UsageError
 
-ORDER = 65
-SUMMARY = "a folder with a test, a stand, a vehicle and a unit of your own"
+GROUP = "files and parts"
+ORDER = 60
+SUMMARY = "makes a folder with a test, a stand, a vehicle and a docking unit of your own"
+EXAMPLES = (
+    ("hil-server new my_docking", "then: cd my_docking && hil-server simulate test.toml"),
+)
 # file of the project → shipped file that it begins as
 FILES = {
     "test.toml": "programmes/docking.toml",
@@ -35,12 +39,12 @@ with Taplo or Even Better TOML).
 | `unit.toml` | the docking unit between them |
 
 ```sh
-hil-server check test.toml                                     # is everything good?
-hil-server predict test.toml                                   # what the stand will make of the contact
+hil-server check test.toml                                     # files, installation, host
+hil-server predict test.toml                                   # restitution and delays of the stand, before the test
 hil-server simulate test.toml --out runs/first                 # the docking, with a report in runs/first/run.html
 hil-server simulate test.toml --set active_vehicle.mass_kg=9000 --out runs/heavier
-hil-server compare runs/first/run.mcap runs/heavier/run.mcap   # what the mass changed
-hil-server replay runs/first/run.mcap --verify                 # computed again, equal to the last bit
+hil-server compare runs/first/run.mcap runs/heavier/run.mcap   # effect of the mass
+hil-server replay runs/first/run.mcap --verify                 # computed again, bit-identical
 ```
 
 Next: `hil-server list` names the parts that a table may choose, `hil-server list mechanisms probe_cone_simple` is the page of one. Change
@@ -51,7 +55,7 @@ drives: `hil-server run test.toml`.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server new`."""
-    parser.add_argument("project", metavar="PROJECT", help="folder to make; its name is that of the test")
+    parser.add_argument("project", metavar="PROJECT", help="folder to make; the test gets its name")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -61,20 +65,20 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     folder = Path(args.project)
     name = folder.resolve().name
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder}: is there already, and not empty: choose another name")
+        raise UsageError(f"{folder}: exists and is not empty: choose another name")
     if not re.fullmatch(r"[\w .-]+", name):
-        raise UsageError(f"{folder}: a name has letters, digits, blanks, . _ -")
+        raise UsageError(f"{folder}: allowed in a name: letters, digits, blanks, . _ -")
     folder.mkdir(parents=True, exist_ok=True)
     for file, shipped in FILES.items():
         text = SHIPPED.joinpath(shipped).read_text(encoding="utf-8")
         text = re.sub(r"\A#:schema .*/", f"#:schema {(SHIPPED / 'schemas').as_uri()}/", text)
         if file == "test.toml":
-            text = re.sub(r"(?m)\A(#:.*\n)(?:#.*\n)*", r"\1", text)  # what the shipped file says of itself
+            text = re.sub(r"(?m)\A(#:.*\n)(?:#.*\n)*", r"\1", text)  # description of the shipped file
             text = _set(text, "name", name)
             for key, own in NAMES.items():
                 text = _set(text, key, own)
         if file == "stand.toml":
-            text = re.sub(r"(?ms)^\n\[safety_record\]\n.*?(?=^\[|\Z)", "", text)  # somebody else's signature
+            text = re.sub(r"(?ms)^\n\[safety_record\]\n.*?(?=^\[|\Z)", "", text)  # the signature of the shipped file
         folder.joinpath(file).write_text(text, encoding="utf-8")
     folder.joinpath("README.md").write_text(PAGE.format(name=name), encoding="utf-8")
     load_test(folder / "test.toml")

@@ -1,6 +1,6 @@
-"""`hil-server predict [CONFIG]`: before the test, what the stand will make of a contact (`hil_server.analysis.predict`).
+"""`hil-server predict [CONFIG]`: restitution, delays and phase budget of a contact, before the test (`hil_server.analysis.predict`).
 
-Exit code 1 when a mode would leave the band 0.98...1.02, cannot be predicted, or would take the stand to one of its limits.
+Exit code 1 if a mode leaves the band 0.98...1.02, cannot be predicted, or drives the stand to one of its limits.
 """
 
 import argparse
@@ -13,15 +13,20 @@ from hil_server.terminal.outcome import add_configuration_arguments
 if TYPE_CHECKING:
     from hil_server.analysis.predict import Prediction
 
-ORDER = 50
-SUMMARY = "before the test: restitution, critical delay, phase budget"
+GROUP = "run a test"
+ORDER = 30
+SUMMARY = "predicts before the test: restitution, critical delay, phase budget"
+EXAMPLES = (
+    ("hil-server predict docking", "verdict for each compensator"),
+    ("hil-server predict docking --set compensation.part=none --picture e.png", "restitution over frequency as a picture"),
+)
 REMAINS = "no verdict, no picture"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server predict`."""
     add_configuration_arguments(parser)
-    parser.add_argument("--picture", metavar="PNG", help="restitution over frequency for each compensator")
+    parser.add_argument("--picture", metavar="PNG", help="draws restitution over frequency for each compensator")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

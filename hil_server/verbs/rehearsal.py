@@ -6,14 +6,18 @@ from typing import Any
 
 from hil_server.errors import UsageError
 
-ORDER = 170
-SUMMARY = "score sheets of berthing attempts, and their trend"
+GROUP = "look at results"
+ORDER = 50
+SUMMARY = "scores berthing attempts and shows the trend of each operator"
+EXAMPLES = (
+    ("hil-server rehearsal runs/*/run.mcap --out scores.html", "score sheets of all attempts, as one page"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server rehearsal`."""
     parser.add_argument("logs", nargs="+", metavar="LOG", help="logs of berthing runs")
-    parser.add_argument("--out", metavar="FILE", help="the page (default: rehearsal.html beside the last LOG)")
+    parser.add_argument("--out", metavar="FILE", help="page to write (default: rehearsal.html beside the last LOG)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -21,15 +25,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis import rehearsal
     from hil_server.analysis.record_time import configured
     from hil_server.analysis.rehearsal_page import page
+    from hil_server.config.kinds import a_log
     from hil_server.telemetry.log_file import open_log
     from hil_server.terminal.tables import print_table
 
     sheets = []
     for file in args.logs:
-        log = open_log(file)
+        log = open_log(a_log(file))
         if not rehearsal.is_rehearsal(log):
             part = configured(log).get("guidance", {}).get("part", "unknown")
-            raise UsageError(f"{file}: not a berthing run: its guidance is {part}")
+            raise UsageError(f"{file}: not a berthing run: its guidance is {part}; hil-server report {file} shows it")
         sheets.append(rehearsal.score_sheet(log))
     for name, attempts in rehearsal.trend(sheets).items():
         print(f"operator {name or '(no name)'}: {sum(s['captured'] for s in attempts)} of {len(attempts)} captured")

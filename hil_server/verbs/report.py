@@ -1,18 +1,26 @@
-"""`hil-server report LOG`: the page with figures and pictures of a run, made anew from its log."""
+"""`hil-server report LOG`: the page with figures and pictures of a run, from its log."""
 
 import argparse
 from typing import Any
 
-ORDER = 70
-SUMMARY = "pictures and figures of a run"
-REMAINS = "no page was written, one that was there before is as it was"
+GROUP = "look at results"
+ORDER = 40
+SUMMARY = "writes the page with figures and pictures of a run"
+EXAMPLES = (
+    ("hil-server report runs/first/run.mcap", "the page is runs/first/run.html"),
+)
+REMAINS = "no page was written, an existing one is unchanged"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server report`."""
     parser.add_argument("log", metavar="LOG", help="log of the run")
     parser.add_argument("--out", metavar="DIR", help="folder for the page (default: beside LOG)")
-    parser.add_argument("--prediction", metavar="LOG", help="log of the simulated variant, laid beside the run (default: the run's own)")
+    parser.add_argument(
+        "--prediction",
+        metavar="LOG",
+        help="log of the simulated variant, shown beside the run (default: the prediction the run was armed with)",
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -20,10 +28,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.report import make_report
     from hil_server.analysis.summary import summarise
     from hil_server.analysis.verdict import verdict
+    from hil_server.config.kinds import a_log
     from hil_server.run.progress import working
     from hil_server.telemetry.log_file import open_log
 
-    log = open_log(args.log)
+    log = open_log(a_log(args.log))
     summary = summarise(log)
     with working("report") as done:
         path = make_report(args.log, args.out, log, summary, args.prediction, done)

@@ -1,12 +1,18 @@
-"""`hil-server simulate`: the test with everything in process."""
+"""`hil-server simulate`: a test in one process, faster than real time."""
 
 import argparse
 from typing import Any
 
 from hil_server.terminal.outcome import add_configuration_arguments, add_from_argument, add_run_arguments, go_on, perform
 
+GROUP = "run a test"
 ORDER = 20
-SUMMARY = "the same test with everything in process, as fast as it goes"
+SUMMARY = "runs a test in one process, faster than real time"
+EXAMPLES = (
+    ("hil-server simulate docking --out runs/first", "the shipped docking; log and report in runs/first"),
+    ("hil-server simulate docking --set compensation.part=none", "without delay compensation"),
+    ("hil-server simulate --from runs/first@contact-1s --set active_vehicle.mass_kg=9000", "continues a logged run with another mass"),
+)
 REMAINS = "nothing was armed, nothing has moved, there is no log"
 
 
@@ -18,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Simulates the test, or goes on from a tick of a logged one; returns its summary."""
+    """Simulates the test, or continues a logged one; returns its summary."""
     from hil_server.run.session import simulate
 
     return go_on(args, simulate) if args.begin else perform(args, simulate, live=False)

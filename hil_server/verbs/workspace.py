@@ -1,24 +1,35 @@
-"""`hil-server workspace [STAND]`: what the platform of a stand can reach, and how well (`hil_server.analysis.workspace`)."""
+"""`hil-server workspace [STAND]`: travel, speed and load of the platform of a stand (`hil_server.analysis.workspace`)."""
 
 import argparse
 from typing import Any
 
 from hil_server.errors import UsageError
 
+GROUP = "stand and host"
 ORDER = 130
-SUMMARY = "what the platform can reach"
+SUMMARY = "shows what the platform of a stand can reach"
+EXAMPLES = (
+    ("hil-server workspace docking_stand --picture reach.png", "travel, speed and load of each axis"),
+    ("hil-server workspace stand.toml --position 0 0 3.2 --angles 5 0 0", "from another pose"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server workspace`."""
-    parser.add_argument("stand", nargs="?", default="docking_stand", metavar="STAND", help="stand file, or name of a shipped stand")
-    parser.add_argument("--position", nargs=3, type=float, metavar=("X", "Y", "Z"), help="pose: position in W, m (default: neutral)")
-    parser.add_argument("--angles", nargs=3, type=float, metavar=("YAW", "PITCH", "ROLL"), help="pose: angles, deg (default: neutral)")
-    parser.add_argument("--picture", metavar="FILE", help="writes a picture (png, svg, pdf)")
+    parser.add_argument(
+        "stand", nargs="?", default="docking_stand", metavar="STAND", help="stand file, or name of a shipped stand (default: docking_stand)"
+    )
+    parser.add_argument(
+        "--position", nargs=3, type=float, metavar=("X", "Y", "Z"), help="position of the platform in W, m (default: neutral)"
+    )
+    parser.add_argument(
+        "--angles", nargs=3, type=float, metavar=("YAW", "PITCH", "ROLL"), help="angles of the platform, deg (default: neutral)"
+    )
+    parser.add_argument("--picture", metavar="FILE", help="writes a picture (.png, .svg, .pdf)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Exit code 1 when the pose itself cannot be taken."""
+    """Prints and returns reach, speeds and loads; exit code 1 if the pose itself is out of reach."""
     import math
 
     import numpy as np

@@ -25,4 +25,8 @@ def test_wrong_requests(bounce, tmp_path, capsys):
     assert main(["export", str(tmp_path / "none.mcap")]) == 2
     assert main(["report", str(tmp_path / "none.mcap")]) == 2
     errors = capsys.readouterr().err
-    assert "unknown format 'xlsx'" in errors and errors.count("none.mcap: No such file") == 2 and "Traceback" not in errors
+    assert (
+        "--format/--to: invalid choice: 'xlsx'" in errors
+        and errors.count("none.mcap: cannot be read: No such file") == 2
+        and "Traceback" not in errors
+    )

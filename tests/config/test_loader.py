@@ -200,13 +200,20 @@ def test_huge_numbers_are_refused_in_words(files):
 
 
 @pytest.mark.parametrize("item", ["stand=3", "stand={}", "test=3", "mechanism=none", "dynamics=[1]"])
-def test_a_whole_table_is_no_value(files, item):
-    assert "names a whole table" in faults(files(), [item])[0]
+def test_a_table_is_no_value(files, item):
+    (fault,) = faults(files(), [item])
+    assert fault.startswith(f"--set {item.partition('=')[0]}: is a table; set one of its keys, e.g. --set ")
+
+
+@pytest.mark.parametrize(("item", "what"), [("velocity_x=0.2", "has no table"), ("approach.velocity_x=0.2", "no table 'approach'")])
+def test_a_key_without_its_table_is_answered_with_similar_keys(files, item, what):
+    (fault,) = faults(files(), [item])
+    assert what in fault and "--set initial_conditions.velocity_x_m_s=0.2" in fault and len(fault.splitlines()) == 1
 
 
 def test_a_file_that_never_ends_is_not_read(tmp_path):
-    for path in ("/dev/zero", str(tmp_path)):
-        with pytest.raises(ConfigurationError, match="cannot be read: no regular file"):
+    for path, why in (("/dev/zero", "cannot be read: no regular file"), (str(tmp_path), "is a folder, not a test")):
+        with pytest.raises(ConfigurationError, match=why):
             load_test(path)
     os.mkfifo(tmp_path / "pipe.toml")
     with pytest.raises(ConfigurationError, match="no regular file"):

@@ -11,7 +11,8 @@ from hil_server import cli, verbs
 def verb(monkeypatch, tmp_path):
     """A verb `probe`, one file, whose body is the given function."""
     (tmp_path / "probe.py").write_text(
-        'ORDER, SUMMARY, REMAINS = 5, "a verb of the tests", "all of it"\n\n\n'
+        'GROUP, ORDER, SUMMARY, REMAINS = "run a test", 5, "a verb of the tests", "all of it"\n'
+        'EXAMPLES = (("hil-server probe one two", "two words"),)\n\n\n'
         'def add_arguments(parser):\n    parser.add_argument("words", nargs="*")\n\n\n'
         "def run(args):\n    return body(args)\n"
     )

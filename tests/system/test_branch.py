@@ -61,7 +61,7 @@ def test_branch_of_a_branch_and_a_thinned_one(log, tmp_path):
 
 def test_change_applies_from_there_on(log, tmp_path):
     new, _ = goes_on(log, "contact-0.2s", tmp_path / "changed", "guidance.contact_max_s=1.5", "safety.braking_m_s2=1.5")
-    assert new.header.branch["changed"] == ["guidance", "safety"] and not new.header.branch["anew"]
+    assert new.header.branch["changed"] == ["guidance", "safety"] and not new.header.branch["reset"]
     at = int(new.records["tick"][0])
     before = int(log.records["capture_time"][-1] * 1000)
     assert same(new.records[: before - at], log.records[at:before])  # the same up to where the change is felt
@@ -70,7 +70,7 @@ def test_change_applies_from_there_on(log, tmp_path):
     assert stays < stayed - 200, (stays, stayed)  # the contact phase ends after the time given anew
     assert replay.replay(new.path, verify=True)["equal"]
     other, _ = goes_on(log, "contact-0.2s", tmp_path / "other", "compensation.part=none")
-    assert other.header.branch["anew"] == ["compensation"] and any("begins anew there: compensation" in n for n in other.header.notes)
+    assert other.header.branch["reset"] == ["compensation"] and any("reset there: compensation" in n for n in other.header.notes)
     assert not same(other.records, log.records[at:]) and replay.replay(other.path, verify=True)["equal"]
 
 
@@ -162,7 +162,7 @@ def test_verb(log, tmp_path, capsys):
     out, said = tmp_path / "verb", tmp_path / "said.json"
     line = ["simulate", "--from", f"{log.path.parent}@capture-0.2s", "--out", str(out), "--quiet", "--no-report", "--json", str(said)]
     assert main(line) == 0
-    assert "put back from the checkpoint at" in capsys.readouterr().out
+    assert "restored from the checkpoint at" in capsys.readouterr().out
     summary = json.loads(said.read_text())
     assert summary["captured"] and summary["branch"]["run"] == log.header.run_id
     assert main(["simulate", "docking.toml", "--from", f"{log.path}@3"]) == 2

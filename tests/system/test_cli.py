@@ -1,6 +1,7 @@
 """The command line from the outside: exit codes, `--json`, and that no exception gets out."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from hil_server import cli
 from hil_server.errors import DeviceError, TripError, VerdictError
+from hil_server.terminal.help import GROUPS
 
 
 def raising(error):
@@ -97,6 +99,24 @@ def test_every_offered_verb_has_its_help(capsys):
         assert "--json" in capsys.readouterr().out
 
 
+def test_the_help_has_the_verbs_in_groups(capsys):
+    assert cli.main(["--help"]) == 0
+    text = capsys.readouterr().out
+    groups = [{line.split()[0] for line in text.partition(f"\n{group}:\n")[2].partition("\n\n")[0].splitlines()} for group in GROUPS]
+    assert [{name for name, module in cli.offered().items() if module.GROUP == group} <= words
+            for group, words in zip(GROUPS, groups, strict=True)] == [True] * len(GROUPS)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", cli.offered())
+def test_the_examples_of_a_help_are_command_lines(name, capsys):
+    assert cli.main([name, "--help"]) == 0
+    text = capsys.readouterr().out.partition("\nexamples:\n")[2]
+    for command, what in cli.offered()[name].EXAMPLES:
+        assert command in text and what in text
+        words = shlex.split(command.partition("$(")[2].rstrip(')"') or command)
+        assert words[:2] == ["hil-server", name] and cli._parsed(words[1:]).run is cli.offered()[name].run
+
+
 def test_list_of_roles_is_machine_readable(tmp_path):
     assert cli.main(["list", "--json", str(tmp_path / "roles.json")]) == 0
     roles = json.loads((tmp_path / "roles.json").read_text())["roles"]
@@ -136,7 +156,7 @@ def test_an_error_of_a_file_is_no_internal_error(verb, capsys):
 def test_a_verb_is_one_file_and_takes_its_place_in_the_help(verb, capsys):
     verb(lambda args: 0)
     assert cli.main(["--help"]) == 0
-    named = [line.split()[0] for line in capsys.readouterr().out.partition("VERB")[2].splitlines() if line.startswith("    ")]
+    named = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and line[2] != " "]
     listed = [name for name in cli.offered() if name in named]
     assert listed[0] == "probe" and listed[1:4] == ["run", "fly", "simulate"]
     orders = [module.ORDER for module in cli.offered().values()]
@@ -146,6 +166,7 @@ def test_a_verb_is_one_file_and_takes_its_place_in_the_help(verb, capsys):
 def test_every_module_of_the_verbs_has_what_a_verb_has():
     for name, module in cli.offered().items():
         assert isinstance(module.ORDER, int) and module.SUMMARY[0].islower() and not module.SUMMARY.endswith("."), name
+        assert module.GROUP in GROUPS and module.EXAMPLES, name
         assert callable(module.add_arguments) and callable(module.run), name
 
 

@@ -1,11 +1,13 @@
 """Faults with the line to mend, and files that the wrong verb was given."""
 
+import sys
 import tomllib
 
 import pytest
 
 from hil_server import cli
 from hil_server.config import SHIPPED, named_file
+from hil_server.host.installation import import_remedy
 from hil_server.terminal.faults import located, places
 
 TEXT = '''# a comment with [brackets] and = signs
@@ -172,3 +174,73 @@ def test_every_verb_takes_the_short_names(capsys, tmp_path, monkeypatch):
     assert cli.main(["craft", "station_module"]) == 0
     assert load_platform("hydraulic_stand").name and feels_load("hydraulic_stand") and not feels_load("docking_stand")
     assert is_programme("docking_variants") and load_plan("design_campaign").name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["craft", "docking_stand.toml"], "is a stand, not a craft: hil-server workspace stands/docking_stand.toml "),
+        (["simulate", "{log}"], "is a log, not a test: hil-server report {log} "),
+        (["campaign", "{log}"], "is a log, not a campaign: hil-server report {log} "),
+        (["replay", "docking.toml"], "is a test, not a log: hil-server simulate programmes/docking.toml "),
+        (["report", "{folder}"], "is a folder, not a log: {log}"),
+        (["replay", "{folder}/wrench.csv"], "is a CSV file, not a log: hil-server import {folder}/wrench.csv "),
+        (["compare", "docking.toml", "{log}"], "is a test, not a log or recording: "),
+        (["compare", "{log}", "{log}", "{log}"], "compare: 3 logs; give two, or a recording.toml and several logs"),
+        (["workspace", "docking.toml"], "is a test, not a stand: hil-server simulate "),
+        (["identify", "docking.toml"], "is a test, not a stand: hil-server simulate "),
+        (["identify", "{log}", "--write", "s.toml"], "is a log: give the stand file instead"),
+        (["calibrate", "docking.toml"], "is a test, not a log or CSV file: hil-server simulate "),
+        (["sign", "docking.toml", "--owner", "A"], "is a test, not a stand: hil-server simulate "),
+        (["run", "--prediction", "docking.toml"], "is a test, not a log: hil-server simulate "),
+        (["fly", "docking_variants"], "is a programme, not a test: fly takes one test; hil-server run docking_variants "),
+        (["simulate", "dokcing.toml"], "did you mean docking.toml?"),
+        (["replay", "{folder}/rum.mcap"], "did you mean {log}?"),
+        (["simluate"], "no verb 'simluate', did you mean simulate?"),
+        (["simulate", "--quite"], "no option --quite, did you mean --quiet?\nexample: hil-server simulate "),
+        (["sign", "docking_stand.toml"], "the following arguments are required: --owner\nexample: hil-server sign stand.toml --owner "),
+        (["tune", "compensation.lead_factor", "much"], "VALUE: invalid float value: 'much'\nexample: hil-server tune "),
+        (["tune", "compensation.lead_factor"], "the new value is missing, e.g. hil-server tune compensation.lead_factor 0.9"),
+        (["export", "{log}", "--format", "xlsx"], "invalid choice: 'xlsx'"),
+        (["export", "{log}", "--channels", "Force"], "no channel 'Force'"),
+        (["command", "retreet"], "unknown command 'retreet'"),
+        (["command", "hold", "3"], "command hold: takes no arguments, got 1"),
+        (["simulate", "--set", "velocity=0.2"], "--set velocity: has no table; write TABLE.KEY=VALUE, e.g. --set initial"),
+        (["simulate", "--waive", "nothing"], "waive: no requirement 'nothing'; there are: captured in time"),
+        (["fmu", "trust", "ghost.fmu"], "ghost.fmu: No such file or directory"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_to_type(arguments, answer, log, capsys, monkeypatch):
+    folder = log.parent
+    (folder / "wrench.csv").write_text("t,fx\n0,1\n")
+    named = {"log": str(log), "folder": str(folder)}
+    assert cli.main([word.format(**named) for word in arguments]) == 2
+    err = capsys.readouterr().err
+    assert answer.format(**named) in err and "Traceback" not in err and len(err.splitlines()) <= 3
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """The log of a short run, alone in its folder."""
+    folder = tmp_path_factory.mktemp("a_log")
+    assert cli.main(["simulate", "--quiet", "--no-report", "--out", str(folder), "--set", "test.duration_max_s=0.05"]) == 0
+    return folder / "run.mcap"
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (ModuleNotFoundError("No module named 'numpy'", name="numpy"), "package 'numpy' is missing in Python "),
+        (ModuleNotFoundError("No module named 'rt_kernels.layout_of_another'", name="rt_kernels.clocks"), "kernels: built for "),
+        (ImportError("undefined symbol", name="json"), ""),
+    ],
+)
+def test_another_python_is_answered_with_the_right_one(error, answer, monkeypatch):
+    monkeypatch.setattr("sysconfig.get_config_var", lambda name: ".cpython-399-x86_64-linux-gnu.so")
+    text = import_remedy(error)
+    assert text.startswith(answer) and (not answer) == (not text)
+    assert not answer or sys.executable in text
+
+
+def test_a_kernel_that_fails_in_its_own_python_is_an_internal_error():
+    assert import_remedy(ImportError("undefined symbol", name="rt_kernels.clocks")) == ""

@@ -76,7 +76,7 @@ def test_one_command_runs_the_rehearsal_and_its_page_flies_it(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("programmes/berthing_rt.toml",), "is a programme: fly takes a single test"),
+        (("programmes/berthing_rt.toml",), "is a programme, not a test: fly takes one test"),
         (("ghost.toml",), "ghost.toml"),
     ],
 )

@@ -95,7 +95,7 @@ def test_ctrl_c_in_a_verification(log, monkeypatch, capsys):
     monkeypatch.setattr("hil_server.line.free_run.PIECE_TICKS", 100)
     monkeypatch.setattr(progress, "look", second)
     assert cli.main(["replay", str(log), "--verify"]) == 130
-    assert 0 < calls[0] < calls[1] and "the log is as it was" in capsys.readouterr().err and log.read_bytes() == before
+    assert 0 < calls[0] < calls[1] and "the log is unchanged" in capsys.readouterr().err and log.read_bytes() == before
     monkeypatch.setattr(progress, "look", lambda done=None, whole=None: done is not None and calls.append(done))
     assert cli.main(["replay", str(log), "--verify"]) == 0  # in pieces it is equal to the last bit as well
     assert len(calls) > 5 and calls[2:] == sorted(calls[2:])

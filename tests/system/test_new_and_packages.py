@@ -79,6 +79,21 @@ def test_the_tab_key_knows_verbs_options_files_and_parts():
     assert "docking_variants.toml" in completed("hil-server simulate docking_v")
     assert completed("hil-server list compensa") == ["compensation"]
     assert completed("hil-server list compensation phase_l") == ["phase_lead"]
+    assert "programmes/berthing_head.toml" in completed("hil-server simulate programmes/be")
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ("simulate docking --set initial_conditions.velocity_x", {"initial_conditions.velocity_x_m_s="}),
+    ("simulate --set compensation.part=phase_", {"compensation.part=phase_lead"}),
+    ("export run.mcap --format m", {"mat", "mdf"}),
+    ("command inj", {"inject_fault"}),
+    ("command inject_fault sensor_bi", {"sensor_bias"}),
+    ("campaign design", {"design_campaign.toml"}),
+    ("tune compensation.lead_f", {"compensation.lead_factor"}),
+    ("hand-controller --source straight", {"straight_in.csv"}),
+])  # fmt: skip
+def test_the_tab_key_knows_keys_formats_commands_faults_and_programmes(line, words):
+    assert words == set(completed(f"hil-server {line}"))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -155,7 +155,7 @@ def test_the_offset_of_a_compensator_is_not_taken_from_a_log(tmp_path):
         header.states["compensation"] = (1 << 40).to_bytes(8, "little") + header.states["compensation"][8:]
 
     path = with_header(summary["log"], tmp_path / "far.mcap", far_away)
-    with pytest.raises(ConfigurationError, match="compensation cannot be put back: .* this program builds"):
+    with pytest.raises(ConfigurationError, match="compensation cannot be restored: .* this program builds"):
         replay.replay(path, verify=True)
     # nor how many auxiliary channels it has: the comparison would read beyond the records
     log = open_log(summary["log"])
@@ -170,7 +170,7 @@ def test_the_offset_of_a_compensator_is_not_taken_from_a_log(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda h: h.states.pop("dynamics"), "stage dynamics cannot be put back"),
+        (lambda h: h.states.pop("dynamics"), "stage dynamics cannot be restored"),
         (lambda h: setattr(h, "initial_record", h.initial_record[:100]), "initial_record has 100 bytes"),
         (lambda h: h.calibration["context"]["delays"].pop("total_s"), "delays.total_s"),
         (lambda h: h.calibration["context"].update(sensor_scale=[1.0, 2.0]), "sensor_scale"),
@@ -231,7 +231,7 @@ def test_a_log_of_an_earlier_table_of_channels(logged, tmp_path):
     """Fields that came later are not compared, a stage whose block has another form is built anew; what differs is still found."""
     result = replay.replay(as_of_an_earlier_table(logged, tmp_path / "former.mcap"), verify=True)
     assert result["equal"] and result["damaged"] == [] and result["incomplete"] == []
-    assert result["absent"] == ["thruster_A", "thruster_T"] and result["built_anew"] == ["control"]
+    assert result["absent"] == ["thruster_A", "thruster_T"] and result["rebuilt"] == ["control"]
 
     def otherwise(records):
         records["control_C"][records["tick"] == 2000, 0] += 1.0
