@@ -11,7 +11,7 @@
                 break
 
 `AsyncClient` has the same methods as coroutines. Off the server's own machine, give the server's public key and your own pair. A client
-that does not read loses messages and nobody else does; `batch.lost` says how many.
+that does not read loses messages, others do not; `batch.lost` says how many.
 """
 
 import asyncio
@@ -55,12 +55,12 @@ TOPICS = {"full": FULL, "slow": SLOW, "status": STATUS, "requirements": REQUIREM
 
 
 class NoAnswerError(DeviceError):
-    """Nobody answered in time: no run, wrong address, or a key that the server does not know."""
+    """No answer in time: no run, wrong address, or a key that the server does not know."""
 
 
 class RefusedError(UsageError):
     """The server answered, and the answer is no. kind: malformed, arguments, rate, held, who (a user of the machine who may not), repeated,
-    full, layout, nobody, not_taken (it did not act and will not), taken_unseen (it was taken, and what came of it is not known),
+    full, layout, unhandled, not_taken (it did not act and will not), taken_unseen (it was taken, and its result is not known),
     under_way (a recovery that has not ended yet)."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -169,7 +169,7 @@ class _Requests:
         return [topic, pack({**body, **when, "id": self.number, "client": self._name, "session": self._session})]
 
     def sign_of_life(self) -> list[bytes]:
-        """Keeps the desk; nobody waits for its answer."""
+        """Keeps the desk, without waiting for the answer."""
         return [DESK, pack({"keep": True, "id": 0, "client": self._name, "session": self._session})]
 
     def answer(self, frames: list[bytes]) -> dict[str, Any] | None:
@@ -232,7 +232,7 @@ class Addresses:
         return socket
 
     def _new_desk(self) -> None:
-        """After a lost answer the connection is made anew: nothing of the old request may arrive later."""
+        """After a lost answer the connection is opened again: nothing of the old request may arrive later."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -297,7 +297,7 @@ class Client(Addresses):
 
     def again(self, before_contact_s: float = 30.0, time_s: float | None = None) -> Acknowledgement:
         """Ends the flight of a rehearsal and flies again from so long before its first contact, or from a run time of it; the new flight
-        waits for a centred hand controller. Raises as `command` does: a stand of hardware cannot be put back."""
+        waits for a centred hand controller. Raises as `command` does: a stand of hardware cannot be restored."""
         return self.command("again", before_contact_s=before_contact_s, time_s=-1.0 if time_s is None else time_s)
 
     def status(self) -> dict[str, Any]:
@@ -321,7 +321,7 @@ class Client(Addresses):
 
     @contextlib.contextmanager
     def visit(self) -> Iterator["Client"]:
-        """For a single command: the desk is given back behind it, and whoever commands the run goes on at once."""
+        """For a single command: the desk is given back after it, and the holder continues at once."""
         self._visiting = True
         try:
             yield self

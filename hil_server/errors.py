@@ -65,7 +65,7 @@ class DeviceError(HilError):
 
 
 class InternalError(HilError):
-    """Something that cannot happen happened."""
+    """An internal consistency check failed."""
 
     exit_code = 5
 

@@ -31,7 +31,7 @@ class _State:
 
     def __init__(self) -> None:
         self.blocks: list[owned] = []  # that the main thread is in, innermost last
-        self.standing = 0  # presses that nobody has answered
+        self.standing = 0  # unanswered presses
         self.remains = ""
 
 
@@ -44,7 +44,7 @@ def _pressed(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(what: Any) -> None:
-    """A KeyboardInterrupt in a destructor or a callback of Python's imports is said by us, once: its press stands."""
+    """A KeyboardInterrupt in a destructor or a callback of Python's imports is reported by us, once: its press stands."""
     if what.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(what)
 
@@ -158,13 +158,13 @@ def answer() -> None:
 
 
 def look(done: float = 0.0, whole: float = 0.0) -> None:
-    """Raises KeyboardInterrupt where a press stands; may be given to whoever tells how much is `done` of the `whole`."""
+    """Raises KeyboardInterrupt where a press stands; can be used as a progress callback (done, whole)."""
     if stands():
         raise KeyboardInterrupt
 
 
 def stands() -> bool:
-    """Whether there is a press that nobody has answered."""
+    """Whether a press is unanswered."""
     return _state.standing > 0 and threading.current_thread() is threading.main_thread()
 
 
@@ -177,8 +177,8 @@ def remains(text: str | None = None) -> str:
 
 @contextlib.contextmanager
 def not_passed_on() -> Iterator[None]:
-    """Processes that are started in this block do not hear Ctrl-C, nor that the terminal closes, which is told to all of a group: their
-    parent ends them. A press that comes in it is delivered behind it."""
+    """Processes that are started in this block do not hear Ctrl-C, nor that the terminal closes, which is signalled to all of a group:
+    their parent ends them. A press that comes in it is delivered behind it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield

@@ -136,10 +136,10 @@ PARTS: dict[str, dict[str, str]] = {
 
 # Port of a force sensor → the sensor in software that the virtual stand has for it, "": the one that its key `variant` names.
 EMULATORS = {"rdt": "", "bota_serial": "bota", "robotiq_ft300": "robotiq", "ati_can": "netcanoem"}
-# What such a port is told where the stand file does not say it: a process on the same machine may be held up longer than a device would be.
+# Parameters of such a port that the stand file does not give: a process on the same machine may be delayed longer than a device.
 PATIENCE = {"ati_can": {"answer_ticks": 100}}
 
-# What the server takes of its own accord, where no file names a part: purpose → (role, name). Nothing else in the server names one.
+# Parts that the server uses where no file names one: purpose → (role, name). Nothing else in the server names one.
 OWN: dict[str, tuple[str, str]] = {
     "clock of a live run": ("clocks", "wall"),
     "clock of a simulation": ("clocks", "free_running"),

@@ -60,13 +60,13 @@ cdef int free_wait(void *self, Sample *s) noexcept nogil:
         host_set_float_mode()
     if c.tick >= c.last_tick:
         return 2 if c.extended else 1
-    # whoever goes on after a pause has seen this one
+    # who continues after a pause has seen this one
     if c.paused:
         c.paused = 0
     elif c.pause_every > 0 and pause_due(c, s):
         c.paused = 1
         return 2
-    # nobody waits for this run: it waits for its reader instead of dropping samples
+    # not in real time: it waits for its reader instead of dropping samples
     if c.block != NULL:
         while c.block.head - atomic_get(&c.block.tail) >= c.block.capacity:
             if atomic_get(&c.block.stop_request):
@@ -120,11 +120,11 @@ cdef class FreeRunningClock(ClockPart):
         self.c.tick = 0
 
     def begin_at(self, int64_t tick):
-        """The run goes on with this tick."""
+        """The run continues with this tick."""
         self.c.tick = tick
 
     def pause_every(self, int64_t ticks, sample):
-        """The run pauses (`run` of the line returns, and goes on when it is called again) before the next tick, after every so many ticks
+        """The run pauses (`run` of the line returns, and continues when it is called again) before the next tick, after every so many ticks
         and after one in which something has happened. sample: that of the line; ticks 0: never."""
         cdef const unsigned char[::1] view = np.ascontiguousarray(sample, SAMPLE_DTYPE).reshape(1).view(np.uint8)
         cdef const Sample *s = <const Sample *>&view[0]
@@ -261,7 +261,7 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
             now = host_now()
     lateness = now - target
     if c.tick < c.first:
-        # the grid begins where the first tick came (one that follows has its place): start-up is nobody's lateness
+        # the grid begins where the first tick came (one that follows has its place): start-up does not count as lateness
         if c.reference == NULL:
             c.start_ns += lateness
         lateness = 0
@@ -308,7 +308,7 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
 cdef void wall_mark(void *self, int point) noexcept nogil:
     cdef WallClock *c = <WallClock *>self
     if point == MARK_END:
-        # what this thread does now must not keep the core from whoever has the devices
+        # what this thread does now must not keep the core from the owner of the devices
         if c.priority > 0:
             host_fifo(0)
         host_thread_usage(&c.usage_end)
@@ -359,7 +359,7 @@ cdef class WallClockPart(ClockPart):
         self.plug.mark = wall_mark
 
     def begin_at(self, int64_t tick):
-        """The run begins with this tick: it goes on where another one was. Call before it runs."""
+        """The run begins with this tick: it continues where another one was. Call before it runs."""
         self.c.first = tick
 
     def wake_ups(self, int64_t count):

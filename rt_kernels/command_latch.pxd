@@ -46,7 +46,7 @@ cdef inline void take_hand(Hand *hand, int k, int64_t age_ns, int64_t stale_ns, 
 
 
 cdef struct TimeIsUp:
-    int64_t park_ns         # run time from which a run that still goes on is parked, 0: never
+    int64_t park_ns         # run time from which a run still in progress is parked, 0: never
     int64_t abort_ns        # and aborted, where that has not ended it
     int given               # of the two commands
 

@@ -7,7 +7,7 @@ A hand controller's axes are zero in the sample unless it is armed: its newest r
 since the last fault or release of the deadman it has once been centred with the deadman held. A silent controller, and one of whose records
 some were rejected (out of order, two at once, held up on the way), is lost: status bit "stale" until it is back and centred.
 
-A live run has a time after which it is led home (`end_at`): the command `park` then comes from here, whoever watches the run or does not.
+A live run has a time after which it is parked (`end_at`): the command `park` then comes from here, with or without an operator.
 
 The same port for a recorded operator: `recorded_operator`.
 """

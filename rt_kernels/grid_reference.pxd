@@ -18,7 +18,7 @@ cdef struct GridLock:
     int64_t deviation_ns    # newest measured: positive, when the frame was late
     int64_t error_ns        # of it, what is the grid's
     double usual_ns         # how long after its point of the grid a frame usually leaves
-    int64_t planned_ns      # CLOCK_MONOTONIC of the newest point of the grid, 0: nobody says
+    int64_t planned_ns      # CLOCK_MONOTONIC of the newest point of the grid, 0: unknown
     int64_t measured        # how many there have been
     int64_t taken           # of these
     int64_t moved_ns        # sum of the corrections: by how much the grid came earlier

@@ -40,7 +40,7 @@ cdef class GridReference:
         return grid_step(&self.lock)
 
     def begin(self, int64_t point_ns):
-        """A grid that follows has a point here (CLOCK_MONOTONIC): the next one goes on in its phase."""
+        """A grid that follows has a point here (CLOCK_MONOTONIC): the next one continues in its phase."""
         self.lock.point_ns = point_ns
         self.lock.begun = 1
 

@@ -1,4 +1,4 @@
-"""What the kernel counts of the loop's thread, and the late ticks with what it counted during each: for whoever is to name the cause."""
+"""What the kernel counts of the loop's thread, and the late ticks with what it counted during each: from which the cause is named."""
 
 from libc.stdint cimport int64_t
 

@@ -212,8 +212,8 @@ cdef class LoopLine:
             self.tuning.restore(state["tuning"])
 
     def run(self):
-        """Runs until the clock or the guidance ends it, without the interpreter lock; then marks the shared block finished. A clock may
-        pause the run (`paused`): called again, it goes on."""
+        """Runs until the clock or the guidance ends it, without the GIL; then marks the shared block finished. A clock may
+        pause the run (`paused`): called again, it continues."""
         with nogil:
             run_line(&self.line, self._tuning)
         if self._block is not None and not self.clock.paused:

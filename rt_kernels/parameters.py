@@ -35,7 +35,7 @@ REQUIRED = object()
 
 @dataclass(frozen=True)
 class Tunable:
-    """A parameter with it can be changed while a run goes on (rt_kernels/tuning.pyx).
+    """A parameter with it can be changed during a run (rt_kernels/tuning.pyx).
 
     rate_per_s: how fast its value moves to a new one, in its own unit per second. phases: names of the phases in which it may change and
     moves, none: in every one. low, high: limits narrower than the parameter's own. narrowed: what of a run's configuration narrows them
@@ -53,11 +53,11 @@ class Tunable:
 class Parameter:
     """One key of a part's table.
 
-    kind: "float", "int", "bool", "str", "floats" (list of numbers), "ints", "rows" (list of lists of numbers), "table" (keys that nobody
+    kind: "float", "int", "bool", "str", "floats" (list of numbers), "ints", "rows" (list of lists of numbers), "table" (keys that no part
     declares), "tables" (list of such tables).
     low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of them. choices: allowed
     strings. default: the value of a key that is not given, None: the part does without. of: what each table of "tables" holds, None: keys
-    that nobody declares. tunable: how it can be changed while a run goes on, None: not at all.
+    that no part declares. tunable: how it can be changed during a run, None: not at all.
     stricter: of a limit, which way is stricter: "lower", "higher", or "equal" for what may not be changed at all; the stand file's value
     (where it has none, the default) is then the widest that a test, `--set` or `tune` can have. None: no limit.
     """
@@ -111,7 +111,7 @@ class TunedParameter:
     scale: float = 1.0
 
     def entry(self) -> dict[str, Any]:
-        """What a log keeps of it and a client is told: all but where it lies."""
+        """What a log keeps and a client receives: all but its memory address."""
         shown = ("name", "unit", "low", "high", "rate_per_s", "phases", "value", "meaning")
         return {key: list(value) if isinstance(value := getattr(self, key), tuple) else value for key in shown}
 
@@ -194,7 +194,7 @@ def must_be(p: Parameter, unit: bool = True) -> str:
 
 
 def unknown_key(key: str, value: Any, known: Iterable[str]) -> str:
-    """The words for a key that nobody declared, with the one that may have been meant."""
+    """The message for an undeclared key, with the one that may have been meant."""
     known = list(known)
     close = get_close_matches(key, known, n=1)
     return f"unknown key, value {shown(value)}" + (f", did you mean {close[0]!r}?" if close else f"; keys: {', '.join(known) or 'none'}")
@@ -304,7 +304,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _free(value: Any, path: str, found: list[str]) -> None:
-    """A table whose keys nobody declared: finite numbers, text, true or false, lists and tables only."""
+    """A table with undeclared keys: finite numbers, text, true or false, lists and tables only."""
     value = _plain(value)
     if isinstance(value, Mapping):
         for key, item in value.items():

@@ -21,7 +21,7 @@ cdef struct Stage:
     void (*step)(void *self, Sample *sample, double *aux) noexcept nogil
 
 
-# Touches the world: `read` fills input fields before the tick, `write` takes outputs away after it; `leave`, where a port has it, is told
+# Touches the world: `read` fills input fields before the tick, `write` takes outputs away after it; `leave`, where a port has it, is called
 # that no tick follows.
 cdef struct Port:
     void *self
@@ -32,7 +32,7 @@ cdef struct Port:
     void (*leave)(void *self) noexcept nogil    # NULL: nothing to do then
 
 
-# Knows time: `wait` returns 0 at the next tick, 1 when the run is over, 2 when it pauses before the next tick; `mark` is told when reading,
+# Knows time: `wait` returns 0 at the next tick, 1 when the run is over, 2 when it pauses before the next tick; `mark` is called when reading,
 # computing, writing is done, and when the run is over.
 cdef enum:
     MARK_READ = 0

@@ -79,7 +79,7 @@ cdef class StagePart:
         return aux
 
     def through(self, samples, aux=None):
-        """One step on each record of an array, shape (n,), in place and without the interpreter in between."""
+        """One step on each record of an array, shape (n,), in place and in C, without the GIL."""
         if samples.dtype != SAMPLE_DTYPE or samples.ndim != 1 or not samples.flags.c_contiguous:
             raise ValueError("samples must be a contiguous array of records of rt_kernels.layout.SAMPLE_DTYPE")
         aux = np.zeros(max(sum(channel.count for channel in self.AUX), 1)) if aux is None else aux
@@ -92,7 +92,7 @@ cdef class StagePart:
         return aux
 
     def repeat(self, sample, long count, aux=None):
-        """`count` steps on the same sample, without the interpreter in between."""
+        """`count` steps on the same sample, in C, without the GIL."""
         sample, aux = _arrays(sample, aux, self.AUX)
         cdef unsigned char[::1] s = sample.view(np.uint8)
         cdef double[::1] a = aux
@@ -244,7 +244,7 @@ cdef class MechanismPart:
         }
 
     def glide(self, X_TA, V_TA, double dt, int ticks, unsigned int commands=0, int every=1):
-        """`ticks` steps with the base on the constant twist V_TA from the pose X_TA, without the interpreter in between. Returns (pose
+        """`ticks` steps with the base on the constant twist V_TA from the pose X_TA, in C, without the GIL. Returns (pose
         after it, samples): every `every`-th tick a row of F_T 6, F_A 6, signals, then the auxiliary channels."""
         if ticks < 0 or every < 1 or not dt > 0.0:
             raise ValueError(f"glide needs ticks >= 0, every >= 1 and dt > 0 s, got {ticks}, {every}, {dt}")

@@ -1,6 +1,6 @@
 """A recorded operator as a port: hand-controller records and commands that are due at given run times (hil_server.operator_desk.script).
 
-What becomes of a record in the sample: `command_latch`. Time is the sample's, so that a simulation gives the same bits every time.
+Handling of a record in the sample: `command_latch`. Time is the sample's, so that a simulation gives the same bits every time.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ cdef enum:
 
 
 cdef inline bint starts_from_here(const Sample *o, bint begun) noexcept nogil:
-    """Whether the achieved pose of this tick is where the stand begins (anew): it is known, and nothing has begun yet, or a drive without
+    """Whether the achieved pose of this tick is the start pose: it is known, and nothing has begun yet, or a drive without
     power may have let its leg go elsewhere since."""
     cdef int i
     if o.forward_kinematics_status != 0:

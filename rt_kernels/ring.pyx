@@ -226,7 +226,7 @@ cdef class SharedBlock(MemoryFile):
         return record.sequence
 
     def command_state(self, int64_t sequence):
-        """What became of a command by the number that `push_command` gave: "waiting", "taken", "expired" (the loop came to it after its
+        """State of a command by the number that `push_command` gave: "waiting", "taken", "expired" (the loop came to it after its
         time) or "void" (an abort was taken first); "unknown" when 32 younger ones lie above it."""
         cdef CommandLane *lane = &self.block.lane[sequence % 2]
         cdef int64_t place = sequence // 2 - 1

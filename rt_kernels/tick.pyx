@@ -25,7 +25,7 @@ cdef inline void events(Line *line) noexcept nogil:
 
 
 cdef inline void guidance(Line *line) noexcept nogil:
-    # phase of the run, programmed motion, what the control is to do, commands to the mechanism
+    # phase of the run, programmed motion, requests to the control, commands to the mechanism
     run(&line.stage[STAGE_GUIDANCE], &line.sample)
 
 
@@ -35,12 +35,12 @@ cdef inline void control(Line *line) noexcept nogil:
 
 
 cdef inline void compensation(Line *line) noexcept nogil:
-    # takes the delay of the loop out of wrench and setpoints
+    # compensates loop delay in wrench and setpoints
     run(&line.stage[STAGE_COMPENSATION], &line.sample)
 
 
 cdef inline void dynamics(Line *line) noexcept nogil:
-    # how the vehicles move under the wrench
+    # motion of the vehicles under the wrench
     run(&line.stage[STAGE_DYNAMICS], &line.sample)
 
 

@@ -1,4 +1,4 @@
-"""Parameters that change while a run goes on: what the loop does at the top of a tick. Rules: tuning.pyx."""
+"""Parameters that change during a run: what the loop does at the top of a tick. Rules: tuning.pyx."""
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, uint32_t

@@ -1,4 +1,4 @@
-"""Parameters that change while a run goes on.
+"""Parameters that change during a run.
 
 A part declares which of its parameters are tunable (`Parameter(..., tunable=Tunable(...))`) and names the double in its block that its step
 reads (`let_tune`). Command `tune` (number in the run's list, value) is taken in the tick of its acknowledgement, between the ports and the
@@ -12,9 +12,9 @@ one behind the other,
 
 so that the value never moves faster than r, has no overshoot, and its first and second derivative have no step; it lags by 3 s. (Discrete:
 x += k (in - x), k = dt/(s + dt), which is stable for any dt.) Nearer to the target than 1e-12 of the span of its limits it is set to it.
-Outside of the phases in which it may change a value on its way stands, and goes on when they come again.
+Outside of the phases in which it may change a changing value stands still, and continues when they come again.
 
-State is one flat block, part of the line's snapshot; the addresses are made anew at set-up and never restored. A log's command_arg brings
+State is one flat block, part of the line's snapshot; the addresses are made again at set-up and never restored. A log's command_arg brings
 the changes of a run back in its replay.
 """
 

@@ -86,7 +86,7 @@ def peer_text(program: Path, name: str, rows: list[dict], folder: Path) -> tuple
 
 
 def compiled(output: Path, command: list[str], flags: list[str], source: Path, *more: str) -> ctypes.CDLL:
-    """The library of one side; made anew every time, since texts and flags change."""
+    """The library of one side; made again every time, since texts and flags change."""
     output.unlink(missing_ok=True)
     include = [f"-I{p}" for p in (HERE, ROOT, tree_generator.HEADERS)]
     subprocess.run([*command, *flags, *include, *more, str(source), "-o", str(output), "-lm"], check=True)

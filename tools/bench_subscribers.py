@@ -1,6 +1,6 @@
 """A live run on the virtual stand under the worst clients: `python tools/bench_subscribers.py [CONFIG]`.
 
-Three subscribers of all telemetry, of which one is stopped (SIGSTOP) three seconds after its first message and goes on after the run, one
+Three subscribers of all telemetry, of which one is stopped (SIGSTOP) three seconds after its first message and continues after the run, one
 more client that sends rubbish to every address, and four busy Python threads in the server itself. Printed: lateness, missed periods and
 overflow of the loop; messages and losses of every subscriber; what was made of the rubbish. Wanted: the lateness of a run without clients,
 losses only at the stopped one, nothing accepted.

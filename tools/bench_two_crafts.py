@@ -1,8 +1,8 @@
 """Time of a tick of the dynamics part `two_crafts`: `python tools/bench_two_crafts.py [--json FILE]`.
 
 Free flight under a contact wrench, a rigid target craft, one core: a free-flyer with seven joints, a craft with a flexible boom of twelve
-modes, both also latched to the target; beside them `two_bodies` with the same masses. `StagePart.repeat` calls the step without the
-interpreter in between; processor time of the thread, least of the medians of several rounds, cases interleaved. Printed: microseconds a
+modes, both also latched to the target; beside them `two_bodies` with the same masses. `StagePart.repeat` calls the step in C, without
+the GIL; processor time of the thread, least of the medians of several rounds, cases interleaved. Printed: microseconds a
 tick and the ratio to `two_bodies`; exit code 1 where a bound of the table below is missed.
 """
 

@@ -4,7 +4,7 @@
 
 Every test, every variant of every programme and the base of every campaign in stand_configs/programmes is simulated once without a break;
 each of its records is kept as a checksum, its checkpoints as the log would have them. For ten random ticks of each file a line is made
-anew, put back to the nearest checkpoint at or before the tick and run: all records from the tick on must have the checksums of the
+again, restored to the nearest checkpoint at or before the tick and run: all records from the tick on must have the checksums of the
 uninterrupted run. The first `--to-end` of them run to the end of the run. The others run through the checkpoint that follows the tick,
 where the states of all parts are compared by bytes too: with equal states and inputs the rest is the same computation.
 
@@ -141,9 +141,9 @@ def shown(row: dict[str, Any]) -> None:
         return
     ends = sum(r["to"] == row["ticks"] for r in row["results"])
     compared = sum(r["compared"] for r in row["results"])
-    said = "equal" if row["equal"] else f"DIFFERENT {[r for r in row['results'] if r['differing'] or r['states_differing']][:1]}"
+    verdict = "equal" if row["equal"] else f"DIFFERENT {[r for r in row['results'] if r['differing'] or r['states_differing']][:1]}"
     print(f"{row['name']:44s} {row['time_s']:7.1f} s {row['seconds']:6.1f} s  {row['checkpoints']:4d} checkpoints, {row['bytes']:6d} B  "
-          f"{len(row['results']):3d} ticks ({ends} to the end), {compared:8d} records  {said}", flush=True)  # fmt: skip
+          f"{len(row['results']):3d} ticks ({ends} to the end), {compared:8d} records  {verdict}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

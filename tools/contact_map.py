@@ -170,7 +170,7 @@ def run_all(cells, folder, stand, knowledge, processes, stream=sys.stderr):
             row = json.loads(text)
             rows[Cell(**{k: row[k] for k in Cell.__dataclass_fields__})] = row
     left = [cell for cell in cells if cell not in rows]
-    begin = said = time.monotonic()
+    begin = shown = time.monotonic()
     with file.open("a") as out, ProcessPoolExecutor(processes) as pool:
         jobs = {pool.submit(run_cell, cell, stand, knowledge): cell for cell in left}
         for i, job in enumerate(as_completed(jobs), 1):
@@ -178,9 +178,9 @@ def run_all(cells, folder, stand, knowledge, processes, stream=sys.stderr):
             rows[jobs[job]] = row
             out.write(json.dumps(row) + "\n")
             now = time.monotonic()
-            if now - said > 10.0 or i == len(left):
+            if now - shown > 10.0 or i == len(left):
                 out.flush()
-                said = now
+                shown = now
                 print(f"{i} of {len(left)} cells, {(now - begin) / i * (len(left) - i):.0f} s left", file=stream, flush=True)
     return {cell: rows[cell] for cell in cells}
 

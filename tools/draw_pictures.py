@@ -1,10 +1,10 @@
 """The committed pictures of README and guides. The two that are drawn (tools/generate.py writes them).
 
 docs/stand.svg          the shipped docking stand in its neutral pose, out of its file by its own kinematics
-docs/architecture.svg   the way of a sample: stages as the table has them, ports, ring, processes
+docs/architecture.svg   data flow: stages as the table has them, ports, ring, processes
 
-Those of the program as it is, taken by `python tools/draw_pictures.py [report] [console] [operator]` (none named: all; needs Chromium and
-some minutes):
+The others show the program; `python tools/draw_pictures.py [report] [console] [operator]` (none named: all; needs Chromium and some
+minutes) takes them:
 
 docs/report.png         the top of the report of the shipped docking
 docs/console.png        the console's mimic display of a simulated docking at its first contact
@@ -151,7 +151,7 @@ def stand() -> str:
 
 def architecture() -> str:
     """Processes as frames, the loop's straight line from left to right, what leaves it below."""
-    d = Drawing(980, 470, f"The way of a sample: ports, {len(STAGES)} stages, ports, ring, telemetry process, log and bus")
+    d = Drawing(980, 470, f"Data flow: ports, {len(STAGES)} stages, ports, ring, telemetry process, log and bus")
     frame = "stroke-dasharray='6 4'"
     # the world
     d.box(16, 40, 150, 246, "white", ORANGE, frame)

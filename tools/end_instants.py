@@ -203,7 +203,7 @@ def main(argv: list[str] | None = None) -> int:
         one.join(1e4)
         r = one.taken()
         t = r["time_ns"] * 1e-9
-        # its end, its first contact, and the end of the test: from there on it only goes home
+        # its end, its first contact, and the end of the test: from there on it only returns to its home position
         free[name] = float(t[-1]), float(r["first_contact_time"][-1]), float(t[np.argmax(r["end_cause"] != CODES["end_cause"]["none"])])
     pairs = [(name, kind) for name in names for kind in kinds if kind != "hold" or free[name][1] > 0.0]
     for number, (name, kind) in enumerate(pairs):

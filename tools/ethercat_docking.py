@@ -46,7 +46,7 @@ QUICK = ["guidance.speed_max_m_s=0.2", "guidance.acceleration_max_m_s2=1.0", "gu
          "test.duration_max_s=6.0"]  # fmt: skip
 AT_S = 2.8  # it stands at its start: a measurement that stays where it is shows as that, and not as a following error
 ATTEMPTS = 3
-# of a drive, as over CANopen; and of the line. None: no fault follows, the run goes on
+# of a drive, as over CANopen; and of the line. None: no fault follows, the run continues
 DRIVE_FAULTS = ("drive_fault", "drive_disabled", "drive_local", "drive_following_error", "drive_limit_touched", "drive_not_following")
 # what else must be seen: the channel of the port that counts it
 COUNTED = {"frames_doubled": "bus_doubled_total", "frames_late": "bus_late_total"}

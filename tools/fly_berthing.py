@@ -1,6 +1,6 @@
 """Lets the made-up operator (hil_server.operator_desk.autopilot) fly a berthing and keeps what it did as a recorded operator.
 
-python tools/fly_berthing.py CONFIG --out rt_3.csv        in process, as fast as it goes; to be played by [commands] part = "script"
+python tools/fly_berthing.py CONFIG --out rt_3.csv        in process, faster than real time; to be played by [commands] part = "script"
 python tools/fly_berthing.py PROGRAMME --out FOLDER       every variant, a file each: FOLDER/rt-3.csv
 python tools/fly_berthing.py CONFIG --live [--out ...]    beside a run of CONFIG, by its bus, over the wire
 """

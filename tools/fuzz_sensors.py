@@ -4,7 +4,7 @@
     python tools/fuzz_sensors.py bota_serial -n 6000  of one
 
 The first table: streams with flipped bits, lost bytes, inserted noise, cut and doubled records, and several of these. The second one:
-damaged records whose checksum is right, as one in 65536 is where a checksum is; what of them is believed and not said, times 2^-16, is
+damaged records whose checksum is right, as one in 65536 is where a checksum is; what of them is believed and not reported, times 2^-16, is
 what remains for each damaged record. Exit 1 when a wrong wrench was believed without a word, or the port was not back in step in time.
 """
 

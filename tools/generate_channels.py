@@ -2,7 +2,7 @@
 Python alone: `write()` is what setup.py makes of it before it builds.
 
 Products: `sample.pxd` (C struct), `codes.pxd` (masks of faults and bits, enums of codes), `injections.pxd` of the stands in software,
-`tick.pxd` and `tick.pyx` (the line and the way of a sample through its stages), `stages.py`, `layout.py` (NumPy dtype, fields, codes,
+`tick.pxd` and `tick.pyx` (the line and data flow through its stages), `stages.py`, `layout.py` (NumPy dtype, fields, codes,
 bits, hash), `CHANNELS.md` (the same for people), and the table of the tick in the README, between its two marks.
 
 Beside each `record.toml` (the auxiliary channels of one part; `*record.toml` where a folder has several): `record.pxd`, the C struct that
@@ -394,7 +394,7 @@ def readme(table: dict) -> str:
     _, end, after = rest.partition(MARKS[1])
     if not end:
         sys.exit(f"README.md: the marks {MARKS[0]} and {MARKS[1]} are needed around the table of the tick")
-    rows = ["| # | stage | does | reads | may fail how |", "|---|---|---|---|---|"]
+    rows = ["| # | stage | does | reads | failure modes |", "|---|---|---|---|---|"]
     for number, s in enumerate(table["stage"], 1):
         read = ", ".join(s["reads"]) + (f"; of the tick before: {', '.join(s['reads_previous'])}" if s["reads_previous"] else "")
         rows.append(f"| {number} | `{s['role']}` | {s['does']} | {read} | {s['fails']} |")

@@ -4,7 +4,7 @@ The run is made twice on the virtual stand, first alone, then with the clients; 
 whole. Clients come, misbehave and go in random order, each a process of its own that speaks ZMTP (RFC 37) by hand, so that it can lie:
 
     reader      subscribes and reads, until it is killed
-    sleeper     subscribes, reads, is stopped (SIGSTOP), and killed later without having gone on
+    sleeper     subscribes, reads, is stopped (SIGSTOP), and killed later without being continued
     flooder     sends requests, stick records or subscriptions as fast as the connection takes them
     pinger      the same with heartbeats in between, and breaks the connection in the middle
     garbage     random bytes on the bare port
@@ -202,7 +202,7 @@ def wait_for(address, seconds):
             return
         except OSError:
             time.sleep(0.2)
-    raise SystemExit(f"nobody listens at {address}")
+    raise SystemExit(f"no process listens at {address}")
 
 
 # ------------------------------------------------------------------------------------------------------------------ the run

@@ -1,4 +1,4 @@
-"""Identification of hydraulic stands nobody has seen: random ones about the shipped preset, identified from the preset as data sheet.
+"""Identification of unknown hydraulic stands: random ones about the shipped preset, identified from the preset as data sheet.
 
     python tools/identify_random.py [--stands N] [--first SEED] [--folder DIR]
 

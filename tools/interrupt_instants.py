@@ -109,7 +109,7 @@ class Attempt:
     lines: list[tuple[float, str, str]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
-    def said(self, stream: str) -> list[str]:
+    def printed(self, stream: str) -> list[str]:
         """Its lines on one stream."""
         return [text for _, one, text in self.lines if one == stream]
 
@@ -140,7 +140,7 @@ def abort(folder: Path) -> bool:
 
 
 def second(words: list[str]) -> str:
-    """A second run of the same: its exit code and what it said last."""
+    """A second run of the same: its exit code and its last line."""
     done = subprocess.run([sys.executable, "-m", "hil_server", *(f"{word}-2" if word.endswith("/out/run") else word for word in words)],
                           cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ENDS_WITHIN)  # fmt: skip
     return f"{done.returncode} {''.join(done.stderr.splitlines()[-1:])}"
@@ -174,7 +174,7 @@ def attempt(verb: str, folder: Path, log: Path, press_s: float | None, press: st
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGINT)
         if verb == "fly" and (press_s is None or press != "ctrl_c"):  # its page stays until Ctrl-C
-            while process.poll() is None and not any(VERBS[verb][1] in text for text in found.said("out")):
+            while process.poll() is None and not any(VERBS[verb][1] in text for text in found.printed("out")):
                 time.sleep(0.05)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGINT)
@@ -251,8 +251,8 @@ def wrong_of_second(one: Attempt, unpressed: int) -> list[str]:
 
 def own_code(one: Attempt, unpressed: int) -> int:
     """The exit code that the verb has reported; of one that reports none, that of the run without a press."""
-    said = [int(found[1]) for text in one.said("out") if (found := re.match(r"end .*exit code (\d+)", text))]
-    return said[0] if said else unpressed
+    printed = [int(found[1]) for text in one.printed("out") if (found := re.match(r"end .*exit code (\d+)", text))]
+    return printed[0] if printed else unpressed
 
 
 def wrong(one: Attempt, unpressed: int) -> list[str]:
@@ -264,10 +264,10 @@ def wrong(one: Attempt, unpressed: int) -> list[str]:
     ended = reported(one) and one.code == own_code(one, unpressed)
     if one.code != 130 and not ended:
         found.append(f"exit code {one.code}")
-    lines = [text for text in one.said("err") if text.startswith("interrupted")]
+    lines = [text for text in one.printed("err") if text.startswith("interrupted")]
     if len(lines) != (one.code == 130) or any(":" not in text for text in lines):
-        found.append(f"said {lines}")
-    found += [f"said {text!r}" for text in one.said("err") if "Traceback" in text or "Exception ignored" in text or "rror:" in text]
+        found.append(f"printed {lines}")
+    found += [f"printed {text!r}" for text in one.printed("err") if "Traceback" in text or "Exception ignored" in text or "rror:" in text]
     out = one.folder / "out"
     found += [f"hidden {file}" for file in out.rglob(".*")]
     found += [f"unfinished {file}" for file in out.rglob("*.tmp")]
@@ -347,7 +347,7 @@ def main(argv: list[str] | None = None) -> int:
         folder.mkdir()
         free = attempt(verb, folder, log, None)
         if free.code not in (0, 1):
-            print(f"{verb}: exit code {free.code} without a press", *free.said("err"), sep="\n  ")
+            print(f"{verb}: exit code {free.code} without a press", *free.printed("err"), sep="\n  ")
             return 2
         bad = early = 0
         for k, press in enumerate(instants(free, shares[verb], rng)):
@@ -362,7 +362,7 @@ def main(argv: list[str] | None = None) -> int:
                 print(f"{verb} at {press:.3f} of {free.seconds:.2f} s: {'; '.join(faults)}", flush=True)
                 if args.out:
                     shutil.copytree(folder / "out", Path(args.out) / folder.name, dirs_exist_ok=True)
-                    (Path(args.out) / folder.name / "said.txt").write_text("\n".join(f"{t:.3f} {n} {text}" for t, n, text in one.lines))
+                    (Path(args.out) / folder.name / "printed.txt").write_text("\n".join(f"{t:.3f} {n} {text}" for t, n, text in one.lines))
             shutil.rmtree(folder)
         failed += bad
         table.append((verb, f"{free.seconds:.1f}", shares[verb], early, shares[verb] - early - bad, bad))

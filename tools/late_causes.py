@@ -218,7 +218,7 @@ def placed(core: int, priority: int, program: str) -> list[str]:
 
 
 def stop_for(pid: int, seconds: float) -> None:
-    """Stops a process and lets it go on."""
+    """Stops a process and lets it continue."""
     os.kill(pid, signal.SIGSTOP)
     time.sleep(seconds)
     os.kill(pid, signal.SIGCONT)
@@ -331,7 +331,7 @@ def print_confusion(found: dict[str, collections.Counter[str]], injected: dict[s
 
 
 def cyclictest(core: int, seconds: float) -> subprocess.Popen[str] | None:
-    """That program beside the loop, at 1 kHz on the same core, just below it; None with the reason said where it is not."""
+    """That program beside the loop, at 1 kHz on the same core, just below it; None with the reason printed where it is not."""
     if not shutil.which("cyclictest"):
         print("cyclictest: not here (Debian's package rt-tests)")
         return None
@@ -375,7 +375,7 @@ def main() -> None:
     arguments = parser.parse_args()
     core = choose_core() if arguments.core is None else arguments.core
     names = [name for name in ("fifo", "normal", "page_fault", "stop", "helper", "softirq") if not arguments.only or name in arguments.only]
-    said: dict[str, Any] = {"core": core}
+    result: dict[str, Any] = {"core": core}
     with tempfile.TemporaryDirectory() as folder:
         if arguments.cyclictest:
             peer: list[np.ndarray] = []
@@ -386,9 +386,9 @@ def main() -> None:
                 return {}
 
             _, named, log = run_loop(core, arguments.seconds + 30, 1_000_000, folder, beside)
-            said["beside"] = print_beside(log, peer[0])
-            said["late"] = dict(collections.Counter(one["cause"] for one in named))
-            print(f"late ticks: {len(named)}: " + ", ".join(f"{n} {cause}" for cause, n in said["late"].items()))
+            result["beside"] = print_beside(log, peer[0])
+            result["late"] = dict(collections.Counter(one["cause"] for one in named))
+            print(f"late ticks: {len(named)}: " + ", ".join(f"{n} {cause}" for cause, n in result["late"].items()))
         else:
             seconds = arguments.seconds
 
@@ -412,13 +412,13 @@ def main() -> None:
                 sources.append(log.end.get("late_sources", "-"))
             found["none"] = found.pop("none")  # the last row
             print(f"causes named from: {'; '.join(dict.fromkeys(sources))}; core {core}\n")
-            said["confusion"] = print_confusion(found, injected, lengths)
-            said["late"] = all_named
-            overall = [row for row in said["confusion"] if row["share"] is not None]
+            result["confusion"] = print_confusion(found, injected, lengths)
+            result["late"] = all_named
+            overall = [row for row in result["confusion"] if row["share"] is not None]
             late, right = sum(row["late"] for row in overall), sum(row["right"] for row in overall)
             print(f"\ninjected in all: {right} of {late} named rightly ({100.0 * right / max(late, 1):.1f} %)")
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(said, indent=1))
+        Path(arguments.json).write_text(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def with_rows(config: TestConfig, given: list[dict[str, Any]]) -> TestConfig:
 
 def send(given: list[dict[str, Any]], address: str, ended: threading.Event) -> None:
     """The same changes over the command socket, by this machine's clock since the server's first answer; answers are not waited for, the
-    log says what became of them."""
+    log says their results."""
     with Client(command=address, timeout_s=5.0) as client:
         while not ended.is_set():
             with contextlib.suppress(HilError):

@@ -30,7 +30,7 @@ for byte.
 
 `--power`: the rows of power over the wires, on the docking stand and (CANopen) the hydraulic one, the cause 1.5 s after the first
 synchronisation, in motion: a leg runs away, jams, its drive leaves its state, the emergency stop is operated, the supply is lost, a hose
-bursts. Printed: the faults of the trip; from its tick until the drive has said itself that it is without power (with the emergency stop all
+bursts. Printed: the faults of the trip; from its tick until the drive has reported that it is without power (with the emergency stop all
 six); when the legs stood; the greatest way and speed of a leg from the cause on, as the plant truly moved. A row is as it should be when a
 fault of the category *off* has taken the power within 50 ms, the log is complete and replays byte for byte. `ethercat` runs in a network
 namespace of its own, on a pair of interfaces.
@@ -353,7 +353,7 @@ class Operator:
     def __init__(self, addresses: dict[str, str], clear) -> None:
         self._addresses, self._clear = addresses, clear
         self.answers: list[str] = []
-        self._over = self._recovers = False  # recovers: said so; what the bus shows may be older than the answer
+        self._over = self._recovers = False  # recovers: reported; what the bus shows may be older than the answer
         self._thread = threading.Thread(target=self._act, daemon=True)
         self._thread.start()
 

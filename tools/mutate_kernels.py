@@ -1,11 +1,11 @@
-"""Do the tests bite? Changes one constant, sign, comparison, limit, connective or flag of a kernel at a time, builds that module anew
+"""Do the tests bite? Changes one constant, sign, comparison, limit, connective or flag of a kernel at a time, builds that module again
 and runs the tests that claim it. A mutant that passes all tests has survived: it gets a test, or a reason in tools/mutants_kept.toml.
 
     python tools/mutate_kernels.py [--module safety] [--count 20] [--seed 1] [--out build/mutants.json] [--survivors] [--list]
 
 --module: names of TARGETS, all without it; --count: mutants per module, spread over its functions (0: all); --survivors: only those that an
 earlier run with the same --out left alive. The work is done in a copy of the tree below build/; the results are kept after each mutant, and
-a run that was broken off goes on where it stood. Exit code 1 when a mutant survives without a reason.
+a run that was broken off continues where it stopped. Exit code 1 when a mutant survives without a reason.
 
 Of a kernel only what runs in a tick is changed: bodies of `nogil` functions. Of a Python module (set-up, session) the bodies of its
 functions. Comments, docstrings and declarations stay as they are.
@@ -157,7 +157,7 @@ def bodies(text: str, python: bool = False) -> Iterator[tuple[int, str, str]]:
     lines = text.split("\n")
     function, indent, quoted, head = "", 0, False, ""
     for number, line in enumerate(lines):
-        if head:  # a signature that goes on over several lines
+        if head:  # a signature of several lines
             head += line
             if line.rstrip().endswith(":"):
                 function = function if python or "nogil" in head else ""
@@ -273,7 +273,7 @@ def workshop() -> None:
 
 
 def build(modules: tuple[str, ...]) -> str:
-    """What the compiler said against it, empty when it built, or where there is nothing to build."""
+    """Errors of the compiler, empty when it built, or where there is nothing to build."""
     if not modules:
         return ""
     done = subprocess.run([sys.executable, "-c", BUILD, *modules], cwd=WORKSHOP, capture_output=True, text=True)
@@ -317,8 +317,8 @@ def try_mutants(name: str, target: Target, picked: list[Mutant], results: dict[s
         lines = text.split("\n")
         lines[mutant.number] = mutant.after
         WORKSHOP.joinpath(target.source).write_text("\n".join(lines))
-        said = build(target.modules)
-        verdict = "not built" if said else "survived" if not there or tests_pass(there, patience) else "killed"
+        errors = build(target.modules)
+        verdict = "not built" if errors else "survived" if not there or tests_pass(there, patience) else "killed"
         results[name][mutant.key] = verdict
         keep.write_text(json.dumps(results, indent=1))
         print(f"{name} {number}/{len(picked)} {verdict:9s} {mutant.kind:10s} line {mutant.number + 1}  {mutant.key}"

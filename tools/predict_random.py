@@ -102,10 +102,10 @@ def run_case(number, seed=1):
     foreseen = predict(config)
     mode = foreseen.modes[-1]
     found = measured(assembly.simulation(config), mode.screw)
-    said = {"predicted": _finite(mode.restitution), "within": foreseen.within, "verdict": foreseen.verdict()}
+    prediction = {"predicted": _finite(mode.restitution), "within": foreseen.within, "verdict": foreseen.verdict()}
     contact = {"normal": sets["mechanism.normal"], "point": sets["mechanism.contact_point_m"], "stiffness": share}
     own = {"case": number, "frequency_hz": mode.frequency_hz, "speed_m_s": speed, "method": method}
-    return own | contact | said | found | {"processor_s": round(time.process_time() - begin, 2)}
+    return own | contact | prediction | found | {"processor_s": round(time.process_time() - begin, 2)}
 
 
 def _finite(x):

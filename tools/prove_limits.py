@@ -194,7 +194,7 @@ def bits() -> Iterator[Statement]:
 
 
 def reals() -> Iterator[Statement]:
-    """(2) goes on holding, and the size of the rounding. Upper end of the stroke; the lower one is its mirror image."""
+    """(2) still holds, and the size of the rounding. Upper end of the stroke; the lower one is its mirror image."""
     import z3
 
     u = z3.RealVal(1) / 2**53

@@ -47,7 +47,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frequencies", default="1,2,3,5,8,10", help="Hz")
     parser.add_argument("--friction", default="0,0.1,0.3")
-    parser.add_argument("--factors", default="0.8,1,1.2", help="of the stiffness that the compensator is told")
+    parser.add_argument("--factors", default="0.8,1,1.2", help="of the stiffness given to the compensator")
     parser.add_argument("--speed", type=float, default=0.05, help="m/s")
     parser.add_argument("--seeds", type=int, default=0, help="runs with noise for each number; 0: one without")
     parser.add_argument("--layouts", default=",".join(LAYOUTS))

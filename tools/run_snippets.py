@@ -136,17 +136,17 @@ class Session:
         """Exit code; raises TimeoutError."""
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
-        said, end = b"", time.monotonic() + patience_s
-        while not (done := re.search(rb"\n?\x01(\d+)\n$", said)):
+        output, end = b"", time.monotonic() + patience_s
+        while not (done := re.search(rb"\n?\x01(\d+)\n$", output)):
             if not self.selector.select(max(0.0, end - time.monotonic())):
-                self.printed = said.decode(errors="replace")
+                self.printed = output.decode(errors="replace")
                 raise TimeoutError
             piece = os.read(self.process.stdout.fileno(), 65536)
             if not piece:
-                self.printed = said.decode(errors="replace")
+                self.printed = output.decode(errors="replace")
                 return self.process.wait()
-            said += piece
-        self.printed = said[: done.start()].decode(errors="replace")
+            output += piece
+        self.printed = output[: done.start()].decode(errors="replace")
         return int(done[1])
 
     def close(self) -> None:
@@ -252,13 +252,13 @@ class Runner:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
         )  # fmt: skip
         self.served.append(process)
-        said, began = [], time.monotonic()
+        output, began = [], time.monotonic()
         for line in process.stdout:
-            said.append(line)
+            output.append(line)
             if text in line:
                 self.times.append((time.monotonic() - began, block.where, f"{block.text}  (until it says {text!r})"))
                 return
-        raise SnippetError(f"{block.where}: ended without {text!r}:\n{block.text}\n\n{''.join(said)}")
+        raise SnippetError(f"{block.where}: ended without {text!r}:\n{block.text}\n\n{''.join(output)}")
 
 
 def copy(folder: Path) -> Path:
@@ -271,7 +271,7 @@ def copy(folder: Path) -> Path:
             shutil.copy2(source, target)
 
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED), copy_function=take)
-    for built in ROOT.glob("build/lib.*"):  # else the next build makes all of it anew
+    for built in ROOT.glob("build/lib.*"):  # else the next build makes all of it again
         shutil.copytree(built, folder / "build" / built.name, copy_function=take)
     folder.joinpath(".venv").symlink_to(sys.prefix)
     return folder
@@ -323,7 +323,7 @@ def _generate_schemas():
 
 
 def _without_required(schema):
-    """The schema of a part of such a file: no table lacks a key. Which part a table is for has to be said."""
+    """The schema of a part of such a file: no table lacks a key. Which part a table is for has to be given."""
     if isinstance(schema, list):
         return [_without_required(one) for one in schema]
     if not isinstance(schema, dict):

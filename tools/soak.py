@@ -3,7 +3,7 @@
     python tools/soak.py --hours 2 --out FOLDER [--hold-s 240] [--config CONFIG] [--seed 1] [--port 9795]
 
 One server process flies the whole time. Every flight is the shipped docking over the wires of the virtual stand: it is held before the
-contact for `--hold-s`, goes on, docks, and parks. Meanwhile clients subscribe and leave; some read slowly, some are stopped in the middle
+contact for `--hold-s`, continues, docks, and parks. Meanwhile clients subscribe and leave; some read slowly, some are stopped in the middle
 of a message and killed; faults that a run has to bear come and go (records doubled, out of order, lost or damaged now and then, a warning
 in the status word, a drive that touches its limit). What a flight recorded is replayed and compared byte for byte, then deleted; a flight
 that did not end as it should keeps its folder.
@@ -179,7 +179,7 @@ class Guests:
 
 
 class Operator:
-    """Holds a flight before its contact, disturbs it, lets it go on."""
+    """Holds a flight before its contact, disturbs it, lets it continue."""
 
     def __init__(self, chance: random.Random, hold_s: float, port: int) -> None:
         self._chance, self._hold_s, self._addresses = chance, hold_s, addresses(port)[:2]
@@ -328,8 +328,8 @@ def soak(given: argparse.Namespace) -> int:
     own = [sys.executable, __file__, "--serve", str(writing), "--out", str(given.out)]
     own += ["--hours", str(given.hours), "--hold-s", str(given.hold_s), "--seed", str(given.seed), "--port", str(given.port)]
     own += ["--config", given.config] if given.config else []
-    with open(given.out / "server.txt", "w") as said:
-        server = subprocess.Popen(own, pass_fds=[writing], stdout=said, stderr=said)
+    with open(given.out / "server.txt", "w") as output:
+        server = subprocess.Popen(own, pass_fds=[writing], stdout=output, stderr=output)
     os.close(writing)
     os.set_blocking(reading, False)
     guests, operator = Guests(chance, given.port), Operator(chance, given.hold_s, given.port)
@@ -352,7 +352,7 @@ def soak(given: argparse.Namespace) -> int:
         ended = False
         while not ended:
             try:
-                ended = server.poll() is not None  # what it said last is read all the same
+                ended = server.poll() is not None  # its last lines are read all the same
                 now = time.monotonic() - began
                 with contextlib.suppress(BlockingIOError):
                     rest += os.read(reading, 65536)

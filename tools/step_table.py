@@ -78,10 +78,10 @@ def main() -> int:
                 config = contact(unit, rate, options.set)
                 found = impact(config)
             except ConfigurationError as error:
-                said = str(error)
-                own = "too slow for the docking unit" in said
+                message = str(error)
+                own = "too slow for the docking unit" in message
                 good = good and own
-                print(f"{head}  {'refused' if own else 'NOT TO BE RUN: ' + said.splitlines()[0]}", flush=True)
+                print(f"{head}  {'refused' if own else 'NOT TO BE RUN: ' + message.splitlines()[0]}", flush=True)
                 continue
             substeps = config.mechanism.get("substeps", "-")
             if found is None:

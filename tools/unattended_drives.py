@@ -159,7 +159,7 @@ class Row:
 
 
 def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
-    """Does it, and waits until the drives have judged. Returns when (0: the run had ended), and what the server said last."""
+    """Does it, and waits until the drives have judged. Returns when (0: the run had ended), and the last line of the server."""
     group = os.getpgid(row.server.pid)
     while row.server.poll() is None and time.monotonic_ns() - row.began_ns < after_s * 1e9:
         time.sleep(0.001)  # the instant of the kill is what this row is about

@@ -80,7 +80,7 @@ class Profile(Protocol):
 
 class AxesSession:
     """Six axes on one to three links, from `open` to `close`. axes: CyclicAxes, configured; channels: what they say beside their position;
-    protection: of each axis, what its drive is told about its own protection; given: the port's parameters; loop_core: of the loop's
+    protection: of each axis, settings for the drive's own protection; given: the port's parameters; loop_core: of the loop's
     thread, -1 any."""
 
     def __init__(self, profile: Profile, axes: Any, channels: DriveChannels, protection: Sequence[Sequence[Protection]],
@@ -165,7 +165,7 @@ class AxesSession:
     def set_up_again(self, axes: Sequence[int]) -> None:
         """While the loop runs: the nodes of these axes from pre-operational to operational with their PDOs; it does not enable them.
 
-        The loop goes on to read the links' sockets; what the nodes answer comes by its copies. Raises DriveSetupError."""
+        The loop continues to read the links' sockets; what the nodes answer comes by its copies. Raises DriveSetupError."""
         try:
             nodes = self._beside_loop(self._answer_s)
             self._set_up([(axis, nodes[axis]) for axis in axes])
@@ -183,7 +183,7 @@ class AxesSession:
         self._axes.keep(KEEPER_PRIORITY, self._loop_core)  # on descriptors of this session, which lives as long as its thread
 
     def _let_go(self, node: Node) -> None:
-        """Of an axis that is off: it watches nobody any more, and takes no setpoint."""
+        """Of an axis that is off: it no longer supervises the server, and takes no setpoint."""
         node.write(0x1016, 1, 4, 0, "consumer heartbeat time of the server", optional=True)
         node.command_nmt("PRE-OPERATIONAL")
 
@@ -256,7 +256,7 @@ class _BesideLoop:
 
 
 def axis_places(given: Mapping[str, Any]) -> tuple[list[int], list[int]]:
-    """Link and node of each axis. Raises ValueError for a link that is not there, or that nobody uses, and for a node of two."""
+    """Link and node of each axis. Raises ValueError for a link that is not there, or that no axis uses, and for a node of two axes."""
     links = link_names(given["links"])
     axis_link = [whole("axis_link", x) for x in given["axis_link"]]
     axis_node = [whole("axis_node", x) for x in given["axis_node"]]
@@ -278,9 +278,9 @@ def look_at(profile: Any, node: Any, axis: int, identities: list[dict[str, int]]
     if axis == len(identities):
         identities.append(found)
     compare(node, axis, found, given["identity"])
-    said = profile.scale(node, given["feed_m"])
-    check_scale(node, said, given["counts_per_metre"])
-    return [] if said else ["no scale (0x6092 with drives.feed_m, 0x60A8, 0x6601), counts_per_metre is not compared"]
+    scales = profile.scale(node, given["feed_m"])
+    check_scale(node, scales, given["counts_per_metre"])
+    return [] if scales else ["no scale (0x6092 with drives.feed_m, 0x60A8, 0x6601), counts_per_metre is not compared"]
 
 
 def notes_of(missing: Mapping[str, Sequence[str]]) -> list[str]:

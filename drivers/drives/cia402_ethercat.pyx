@@ -48,7 +48,7 @@ cdef class Cia402EthercatPort(AxesPort):
         Parameter("watchdog_outputs", "floats", "-", "its outputs, from 0: one that changes with every healthy tick, one that is on with "
                   "it; -1 not wired", (-1, -1), -1, 31, shape=2),
         *AXIS_PARAMETERS,
-        Parameter("rated_force_n", "float", "N", "force of a leg at rated torque (0x6077 = 1000); 0: not said", 0.0, 0.0, 1e9),
+        Parameter("rated_force_n", "float", "N", "force of a leg at rated torque (0x6077 = 1000); 0: not given", 0.0, 0.0, 1e9),
         Parameter("no_data_periods", "int", "periods", "so many periods without an answer are no data", 3, 1, 1000),
         Parameter("watchdog_ms", "float", "ms", "a slave without frames for so long leaves the operational state", 10.0, 1.0, 1000.0),
         Parameter("sync_shift_periods", "float", "periods", "SYNC0 comes so long after the frame", 0.5, 0.1, 0.9),

@@ -56,7 +56,7 @@ cdef struct AxesParams:
     int32_t no_data_periods
     uint32_t not_judged     # bits of drive_status that these drives do not set as the profile asks
     int32_t slow_every      # SYNCs from one slow actual value to the next
-    int32_t supply_axis     # whose drive says the supply pressure, -1 nobody's
+    int32_t supply_axis     # whose drive reports the supply pressure, -1: none
     uint32_t channels       # bit n: channel n is sent
     int32_t hydraulic_bit[3]  # of valve_saturated, supply_low, hydraulics_blocked: 0...15 status word, 16...31 CHANNEL_STATUS, -1 none
     int64_t heartbeat_timeout_ns
@@ -68,7 +68,7 @@ cdef struct AxesParams:
     AxisParams axis[AXES]
     DecodeStatus decode
     WordDown word_down
-    int8_t receiver[LINKS][2048]    # COB-ID -> 1 + KINDS * axis + kind, 0: nobody
+    int8_t receiver[LINKS][2048]    # COB-ID -> 1 + KINDS * axis + kind, 0: none
 
 
 cdef struct AxisState:
@@ -109,7 +109,7 @@ cdef struct AxesState:
     int64_t first_command           # cycles when the first setpoints were sent, 0 before
     int64_t corrupt_total[LINKS]    # records that are no frame
     int64_t bus_error_total[LINKS]  # damage that the controller reported
-    int64_t ignored_total[LINKS]    # frames for nobody
+    int64_t ignored_total[LINKS]    # frames for no axis
     int64_t drop_total[LINKS]       # frames that the transmit queue did not take
     uint32_t link_seen[LINKS]       # bits of drive_status for every axis of the link
     uint32_t link_latched[LINKS]    # bus off until the controller restarts

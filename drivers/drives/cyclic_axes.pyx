@@ -25,7 +25,7 @@ Watchdog (`drivers.watchdog_output`): where one drive has its output, that drive
 velocity if there is one. They act with the setpoints; the keeper sends zeros.
 
 Our heartbeat (CiA 301: 0x700 + `server_node`, operational) goes out behind the setpoints of every `beat_every`-th SYNC: an axis that
-misses it knows that nobody commands it.
+misses it detects the loss of its master.
 
 In the first tick positions and status are the keeper's, or, where it has not been, the set-up's; they may be old, and are `stale`.
 
@@ -33,7 +33,7 @@ Lost: each SYNC whose answer has not come by the next one (`drive_lost_total`; o
 only actual value that the set-up switches on. An axis answers a SYNC once: one answer more than it owes, and with another position, is
 somebody else's, or the one before it was (`differs`); one that was lost is owed until `no_data_periods` SYNCs in a row have had one each.
 Damaged: a frame of the axis with a wrong length, and, for all axes of the link, records that
-are no frame and bus errors that the controller reports (`drive_corrupt_total`). Frames for nobody, extended and remote frames are ignored
+are no frame and bus errors that the controller reports (`drive_corrupt_total`). Frames for no axis, extended and remote frames are ignored
 and counted. A flood is taken in portions, `MOST_ROUNDS` batches a tick, in order; while frames are left waiting the link is `stale`, after
 `no_data_periods` such ticks in a row it has no data.
 
@@ -45,7 +45,7 @@ power off; its blocking valves then close.
 Recovery (`safety_state`): each axis is led up from the state that it is in, out of a fault too, one state after the other by its control
 word; it is enabled when its setpoint is where it stands. When a recovery is given up, an axis that it has not enabled keeps the word that
 it had: nothing enables it later by surprise. A node that has lost its set-up (restart, new supply) gets it again beside the loop, which
-goes on: what the node says to a set-up is copied to it (`set_up_again`).
+continues: what the node says to a set-up is copied to it (`set_up_again`).
 
 Heartbeats: a drive whose last one is older than the consumer heartbeat time is `heartbeat_lost`, whatever else it sends. Time is the time
 of the run, so that a loop that stood still hears first and judges then. From the second answer after the first setpoints on a drive must
@@ -61,7 +61,7 @@ heartbeat 0x700 + n (CiA 301).
 from libc.string cimport memset
 
 from drivers.drives.axis_values cimport command_axis, counts_rate, in_place, keep_position, rank, to_counts
-from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NOBODY, arrived, close_buses, keep_buses,
+from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NO_OWNER, arrived, close_buses, keep_buses,
                                     lead_to, loop_has, loop_leaves, owner_now, reset_now, resets_in_recovery)
 from drivers.watchdog_output cimport watchdog_bits
 from drivers.raw_frames.frame_io cimport (
@@ -372,7 +372,7 @@ cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns
     return status
 
 
-# What was found in a tick is told: the next one begins with nothing.
+# The findings of a tick are reported: the next tick begins without any.
 cdef inline void begin_tick(AxisState *a) noexcept nogil:
     a.seen = 0
     a.worst_word = 0
@@ -401,7 +401,7 @@ cdef inline void show_channels(const Axes *axes, Sample *sample) noexcept nogil:
         sample.supply_pressure = axes.s.axis[axes.p.supply_axis].channel[CHANNEL_SUPPLY]
 
 
-# What the axes answered to the last SYNC, then the next one: the setpoints that were sent before it act now. link_bits: what is to be said
+# What the axes answered to the last SYNC, then the next one: the setpoints that were sent before it act now. link_bits: what is to be reported
 # of every axis of a link.
 cdef void listen_and_sync(Axes *axes, uint32_t *link_bits) noexcept nogil:
     cdef AxesState *s = &axes.s
@@ -606,7 +606,7 @@ cdef class CyclicAxes:
     def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, int blocking_word, bint feed_forward, int rate_window,
                   int no_data_periods, int64_t heartbeat_timeout_ns, int64_t period_ns, int server_node, int beat_every):
         """links, nodes, counts_per_metre, zero_m: six each. beat_every: periods from one of our heartbeats to the next. Raises ValueError
-        when two axes share a link and a node, or nobody uses a link."""
+        when two axes share a link and a node, or no axis uses a link."""
         if len(set(zip(links, nodes, strict=True))) != AXES:
             raise ValueError(f"axis_link = {list(links)}, axis_node = {list(nodes)}: two axes share a node on one link")
         memset(self.axes.p.receiver, 0, sizeof(self.axes.p.receiver))
@@ -674,7 +674,7 @@ cdef class CyclicAxes:
         for link in range(self.axes.p.links):
             self.axes.p.fd[link] = descriptors[link]
         lead_to(&self.axes.keeper, LEAD_NOWHERE)
-        self.axes.keeper.owner = NOBODY
+        self.axes.keeper.owner = NO_OWNER
 
     def keep(self, int priority=0, int core=-1):
         """Exchanges frames until `stop`, but while the loop does: for a thread. priority: of SCHED_FIFO, where allowed;
@@ -708,7 +708,7 @@ cdef class CyclicAxes:
         return a.status_word, a.emergency, enabled(&self.axes, a), bool(a.off), a.silent_periods
 
     def lost_set_up(self):
-        """Numbers of the axes whose node has left the operational state: what it was told at the start is gone, or does not count."""
+        """Numbers of the axes whose node has left the operational state: its set-up is lost, or not valid."""
         return [i for i in range(AXES) if self.axes.s.axis[i].nmt_state != NMT_OPERATIONAL]
 
     def copy_to(self, descriptors):
@@ -719,7 +719,7 @@ cdef class CyclicAxes:
         self.axes.p.copies = len(descriptors) > 0
 
     def begin(self):
-        """Takes what piled up since `start`, so that no backlog stands before the first answers; damage is forgotten, what the drives said
+        """Takes what piled up since `start`, so that no backlog stands before the first answers; damage is forgotten, what the drives reported
         is judged in the first tick."""
         s = &self.axes.s
         for link in range(self.axes.p.links):

@@ -35,7 +35,7 @@ from libc.string cimport memcmp, memcpy, memset
 from drivers.drives.axis_values cimport command_axis, counts_rate, in_place, keep_position
 from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK, word_down, word_up
 from drivers.drives.ethercat_record cimport EthercatRecord
-from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NOBODY, arrived, close_buses, keep_buses,
+from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NO_OWNER, arrived, close_buses, keep_buses,
                                     last_error, lead_to, loop_has, loop_leaves, owner_now, reset_now, resets_in_recovery)
 from drivers.raw_frames.ethercat_frame cimport (COMMAND_BRD, COMMAND_FPRD, COMMAND_FRMW, COMMAND_LRW, DATAGRAM_HEADER, FRAME_HEADER,
                                                 FRAME_LEAST, RETURNED_BIT, WENT_ROUND_HIGH, frame_add, frame_begin, frame_counter)
@@ -51,7 +51,7 @@ cdef enum:
     FIRST_INDEX = 0x80
     REGISTER_TIME = 0x910
     REGISTER_AL = 0x130
-    AL_BYTES = 6                    # status, two bytes that nobody uses, code
+    AL_BYTES = 6                    # status, two unused bytes, code
     AL_OPERATIONAL = 8
     AL_ERROR = 0x10
     CYCLIC_SYNCHRONOUS_POSITION = 8
@@ -200,7 +200,7 @@ cdef void receive(Ethercat *b) noexcept nogil:
         got = io_receive_datagrams(b.p.fd, &buffer[0][0], FRAME_MOST, IO_BATCH, length, age, &error)
         for i in range(got):
             if not ours(b, buffer[i], length[i]):
-                # what has not been marked by a slave went past all of them: nobody is there
+                # what has not been marked by a slave went past all of them: no slave is there
                 if length[i] >= FRAME_HEADER and not buffer[i][6] & RETURNED_BIT:
                     b.s.ignored_total += 1
                 else:
@@ -309,7 +309,7 @@ cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept
         b.s.first_command = b.s.cycles
 
 
-# What the keeper asks of the axes next: nothing before it is told, then up or down.
+# What the keeper asks of the axes next: nothing before a request, then up or down.
 cdef void lead(Ethercat *b) noexcept nogil:
     cdef EthercatAxisState *a
     cdef bint reset = reset_now(b.keeper.turns, b.p.period_ns), all_ready = True, up = True, off = False
@@ -416,7 +416,7 @@ cdef class EthercatAxes:
             self.bus.s.axis[i].out.word = p.words.enabled
         p.fd = fd
         lead_to(&self.bus.keeper, LEAD_NOWHERE)
-        self.bus.keeper.owner = NOBODY
+        self.bus.keeper.owner = NO_OWNER
 
     def keep(self, int priority=0, int core=-1):
         """Exchanges frames until `stop`, but while the loop does: for a thread. priority: of SCHED_FIFO, where allowed;

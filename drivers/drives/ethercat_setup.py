@@ -346,7 +346,7 @@ class EthercatSession:
         return outputs[0]
 
     def _settle(self) -> None:
-        """Waits until all frames come back whole, and the clocks agree with the reference: the first one, whom nobody tells the time."""
+        """Waits until all frames come back whole, and the clocks agree with the reference: the first one, which has no reference itself."""
         followers = [node for node in self._nodes if node is not self._reference]
         end = time.monotonic() + max(self.answer_s, self._given["settle_s"])
         while True:

@@ -1,4 +1,4 @@
-"""Who sends on the buses of the drives, and how the drives are led up and down while nobody else does (inline, no module).
+"""Who sends on the buses of the drives, and how the drives are led up and down while no other thread does (inline, no module).
 
 Frames flow from before the drives are enabled until each of them says that it is off. Around the loop a thread sends them, the *keeper*: it
 leads the drives up (`LEAD_UP`) and holds them (`LEAD_HOLD`: a drive that then fails is not enabled again) until the loop takes the buses
@@ -43,7 +43,7 @@ cdef extern from *:
 
 cdef enum:
     # whose the buses are; CLOSED for good
-    NOBODY = 0
+    NO_OWNER = 0
     KEEPER = 1
     LOOP = 2
     CLOSED = 3
@@ -74,7 +74,7 @@ cdef inline void arrived(Keeper *k) noexcept nogil:
 
 # The loop takes the buses with its first read, unless the keeper is just exchanging. True once the loop has them.
 cdef inline bint loop_has(Keeper *k) noexcept nogil:
-    return k.owner == LOOP or change_owner(&k.owner, NOBODY, LOOP)
+    return k.owner == LOOP or change_owner(&k.owner, NO_OWNER, LOOP)
 
 
 # The loop has ended: the keeper leads the drives down.
@@ -82,7 +82,7 @@ cdef inline void loop_leaves(Keeper *k) noexcept nogil:
     if owner_now(&k.owner) != LOOP:
         return
     lead_to(k, LEAD_DOWN)
-    change_owner(&k.owner, LOOP, NOBODY)
+    change_owner(&k.owner, LOOP, NO_OWNER)
     wake_keeper(&k.owner)
 
 
@@ -107,12 +107,12 @@ cdef inline void keep_buses(Keeper *k, void *buses, void (*exchange)(void *, int
     io_set_core(core)
     io_set_fifo(priority)       # where it is not allowed it is a plain thread
     while True:
-        if change_owner(&k.owner, NOBODY, KEEPER):
+        if change_owner(&k.owner, NO_OWNER, KEEPER):
             if owner_now(&k.lead) != k.led:
                 k.led, k.turns = owner_now(&k.lead), 0
             exchange(buses, &next_ns)
             k.turns += 1
-            change_owner(&k.owner, KEEPER, NOBODY)
+            change_owner(&k.owner, KEEPER, NO_OWNER)
         elif owner_now(&k.owner) == LOOP:
             sleep_while(&k.owner, LOOP)
             next_ns = io_now_ns()
@@ -126,10 +126,10 @@ cdef inline void keep_buses(Keeper *k, void *buses, void (*exchange)(void *, int
         host_sleep_until(next_ns)
 
 
-# Nobody sends any more. Waits for the end of an exchange.
+# Sending has stopped. Waits for the end of an exchange.
 cdef inline void close_buses(Keeper *k) noexcept nogil:
     while owner_now(&k.owner) != CLOSED:
-        if change_owner(&k.owner, NOBODY, CLOSED) or change_owner(&k.owner, LOOP, CLOSED):
+        if change_owner(&k.owner, NO_OWNER, CLOSED) or change_owner(&k.owner, LOOP, CLOSED):
             wake_keeper(&k.owner)
         else:
             host_sleep_until(io_now_ns() + 10_000)

@@ -1,8 +1,8 @@
 """The protection that each drive has of its own, and its scale. The same for CANopen and EtherCAT: objects of CiA 301 and CiA 402.
 
-If the server dies, nobody else stops the legs: so a drive that loses its setpoints or the server's heartbeat stops by itself, and one that
-is sent too far or too fast refuses. Each value is written before the drives are enabled and read back. An object that a drive does not have
-is reported; one that reads back otherwise refuses the start.
+If the server dies, no other part stops the legs: so a drive that loses its setpoints or the server's heartbeat stops by itself, and one
+that is sent too far or too fast refuses. Each value is written before the drives are enabled and read back. An object that a drive does
+not have is reported; one that reads back otherwise refuses the start.
 
 Sources: CiA 301 (1006h communication cycle, 1016h consumer heartbeat, 1029h error behaviour), CiA 402-2 (6007h abort connection,
 605Ah...605Eh option codes, 6065h and 6066h following error, 607Dh software position limits, 607Fh profile velocity limit, 6080h motor
@@ -148,9 +148,9 @@ def protect(node: SetUpNode, wanted: Sequence[Protection], left: frozenset[tuple
 
 
 # ---------------------------------------------------------------------------------------------------------------------- scale
-def check_scale(node: SetUpNode, said: Sequence[tuple[float, str]], counts_per_metre: float) -> None:
-    """Compares the drive's own scale with the stand file's. said: (counts per metre, where the drive says so). Raises DriveSetupError."""
-    for per_metre, where in said:
+def check_scale(node: SetUpNode, scales: Sequence[tuple[float, str]], counts_per_metre: float) -> None:
+    """Compares the drive's own scale with the stand file's. scales: (counts per metre, object that gives it). Raises DriveSetupError."""
+    for per_metre, where in scales:
         if abs(per_metre - counts_per_metre) > 1e-3 * counts_per_metre:
             raise DriveSetupError(
                 f"{node}: {per_metre:.6g} position counts per metre by {where}, drives.counts_per_metre = {counts_per_metre:.6g} in the "
@@ -160,7 +160,7 @@ def check_scale(node: SetUpNode, said: Sequence[tuple[float, str]], counts_per_m
 
 def scale_of_drive(node: SetUpNode, feed_m: float) -> list[tuple[float, str]]:
     """CiA 402: by the feed constant (0x6092, counts in a turn of the shaft) where it is known how far a turn moves the leg, and by the unit
-    of position (0x60A8) where that is a power of ten of a metre. What a drive does not have is not said."""
+    of position (0x60A8) where that is a power of ten of a metre. Objects that a drive does not have are left out."""
     found = []
     if feed_m > 0.0 and (feed := _optional(node, 0x6092, 1)) and (turns := _optional(node, 0x6092, 2)):
         found.append((feed / turns / feed_m, "its feed constant (0x6092) and drives.feed_m"))

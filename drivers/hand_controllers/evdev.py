@@ -48,7 +48,7 @@ class EvdevSource:
         self._rest = b""
         self._skipping = False
         try:
-            fcntl.ioctl(self._fd, EVIOCGRAB, 1)  # nobody else reads this device
+            fcntl.ioctl(self._fd, EVIOCGRAB, 1)  # exclusive: no other process reads this device
         except OSError as error:
             if error.errno == errno.EBUSY:
                 os.close(self._fd)
@@ -92,7 +92,7 @@ class EvdevSource:
         return None
 
     def _synchronise(self, code: int) -> Reading | None:
-        """A report ends a group of changes. After dropped events the rest of the group is worthless and the state is asked for anew."""
+        """A report ends a group of changes. After dropped events the rest of the group is discarded and the state is read again."""
         if code == SYN_DROPPED:
             self._skipping = True
             return None

@@ -24,7 +24,7 @@ class KeyboardSource:
 
     def __init__(self, fd: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         if not os.isatty(fd):
-            raise OSError(errno.ENOTTY, "the keyboard wants a terminal")
+            raise OSError(errno.ENOTTY, "the keyboard needs a terminal")
         self._fd, self._clock = fd, clock
         self._before = termios.tcgetattr(fd)
         tty.setcbreak(fd)

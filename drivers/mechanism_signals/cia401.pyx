@@ -414,7 +414,7 @@ cdef class Cia401Port(PortPart):
 
     def begin(self):
         """What piled up since `open` is taken, so that it does not stand before the first answers; damage is forgotten, what the module
-        said is judged in the first tick."""
+        reported is judged in the first tick."""
         for _ in range(BACKLOG_TURNS):
             if self.module.p.fd < 0 or not drain(&self.module):
                 break

@@ -8,7 +8,7 @@ import sys
 
 _THERE = "asammdf" in sys.modules
 if not _THERE:
-    sys.modules["asammdf"] = None  # type: ignore[assignment]  # whoever imports it now is told that it is not installed
+    sys.modules["asammdf"] = None  # type: ignore[assignment]  # an import of it now fails as if it were not installed
 try:
     import can
     import canopen

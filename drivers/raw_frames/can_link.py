@@ -136,7 +136,7 @@ class FrameBus(can.BusABC):
         except OSError:
             data = b""
         if not data:
-            time.sleep(0.005)  # the other end is gone: whoever waits for an answer finds out by its time-out, and nobody spins
+            time.sleep(0.005)  # the other end is gone: a wait for an answer ends by its time-out; no busy loop
         if len(data) != FRAME.size:
             return None, False
         identifier, length, payload = FRAME.unpack(data)

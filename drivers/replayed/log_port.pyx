@@ -4,7 +4,7 @@ For a recording from elsewhere, which has no legs, the port can be an ideal stan
 the demanded ones of the tick before. The log that is made of such a run holds them as inputs, like any other.
 
 Nothing has a tolerance. The first tick that differs is kept as it was computed, so that the caller can name the channel; the comparison
-goes on and counts. `record_crc` is written by the telemetry process and is not compared.
+continues and counts. `record_crc` is written by the telemetry process and is not compared.
 """
 
 from libc.stdint cimport int64_t

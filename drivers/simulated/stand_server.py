@@ -393,8 +393,8 @@ def raw(interface: str) -> socket.socket:
 class SensorWire:
     """The device's end of the force sensor's wire. fd: what the loop serves; ports: how the other end reaches it.
 
-    RDT: a UDP socket with the servers of the set-up. Serial: a pseudo-terminal's master; its other end stays open here too: nobody on the
-    line does not wake the loop. CAN: a UDP socket for frames.
+    RDT: a UDP socket with the servers of the set-up. Serial: a pseudo-terminal's master; its other end stays open here too: no reader on
+    the line does not wake the loop. CAN: a UDP socket for frames.
     """
 
     def __init__(self, address: str, sensor: Mapping[str, Any]):
@@ -513,7 +513,7 @@ def _read(source: str) -> Mapping[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Serves the stand of one configuration file (- is standard input) until it is told to end; returns the exit code."""
+    """Serves the stand of one configuration file (- is standard input) until a request to end; returns the exit code."""
     if len(arguments) != 1:
         print("usage: python -m drivers.simulated.stand_server CONFIG.toml|CONFIG.json|-", file=sys.stderr)
         return 2
@@ -545,7 +545,7 @@ def main(arguments: list[str]) -> int:
     try:
         print(json.dumps({**stand.loop.counters(), "fifo": fifo_error == 0, "pinned": core_error == 0}), flush=True)
     except BrokenPipeError:
-        pass  # whoever started us is gone
+        pass  # the process that started this one is gone
     return 0
 
 

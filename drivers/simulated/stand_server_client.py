@@ -72,7 +72,7 @@ class StandControl:
         self._ask(_STOP, 0, -1, 0.0, 0.0, "")
 
     def close(self) -> None:
-        """Closes the socket; the stand goes on."""
+        """Closes the socket; the stand continues."""
         self._socket.close()
 
     def _ask(self, command: int, number: int, index: int, value: float, at_s: float, name: str) -> None:
@@ -107,7 +107,7 @@ class StandProcess:
             self._process.stdin.write(json.dumps(dict(config or {})).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # it said why on its standard error
+            pass  # the reason is on its standard error
         answer = self._line(timeout_s)
         self.ports: dict[str, Any] = {role: answer[role] for role in ("wrench_sensors", "drives", "mechanism_signals") if role in answer}
         self.control = StandControl(answer["control_port"], answer["sensor"], machine=answer["machine"])
@@ -128,8 +128,8 @@ class StandProcess:
             return json.loads(line)
         if not ready:
             self._process.kill()
-        _, said = self._process.communicate()
-        text = said.decode(errors="replace").strip()
+        _, errors = self._process.communicate()
+        text = errors.decode(errors="replace").strip()
         if self._process.returncode == 2:
             raise ValueError(text)
         raise ConnectionError(f"the stand did not come up within {timeout_s} s: {text}")

@@ -149,7 +149,7 @@ cdef void take_pair(Ati *ati, int64_t arrived_ns) noexcept nogil:
             r.found |= SENSOR_STATUS_SATURATED
     s.phase = IDLE
 
-    # Its own status is said whether it is believed or not.
+    # Its own status is reported whether it is believed or not.
     judge_status(&s.out, r.found, r.word)
     if arrived_ns < s.doubt_ns:
         s.out.seen |= SENSOR_STATUS_WARNING
@@ -203,7 +203,7 @@ cdef void take_frame(Ati *ati, const can_frame *f, int64_t arrived_ns) noexcept 
             s.gauges[2 * i + 1] = <int16_t>io_load_be16(f.data + 2 * i)
         take_pair(ati, arrived_ns)
     else:
-        # a half that nobody waits for, or of a wrong length: it ends the pair that had begun
+        # an unexpected half, or of a wrong length: it ends the pair that had begun
         count_damage(s)
         if s.phase == HALF or opcode == FIRST_HALF:
             lose_request(s, arrived_ns)
@@ -254,7 +254,7 @@ cdef void ati_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int64_t now = io_now_ns()
     cdef int i
 
-    # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
+    # Read what came since the last tick; the newest word is still judged while nothing newer comes.
     begin_tick(&s.out)
     if ati.p.fd >= 0:
         drain(ati, now)
@@ -531,7 +531,7 @@ cdef class AtiCanPort(PortPart):
         return records, s.out.seen
 
     def counters(self):
-        """Since the loop began: believed samples, lost requests, damage (frames that nobody waits for, bus errors), samples that were not
+        """Since the loop began: believed samples, lost requests, damage (unexpected frames, bus errors), samples that were not
         believed (they are in the damage), whole ones that were not believed after a lost request."""
         s = &self.ati.s
         return {"records": s.out.record_total, "lost": s.out.lost_total, "corrupt": s.out.corrupt_total, "suspect": s.suspect_total,

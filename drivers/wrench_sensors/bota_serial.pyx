@@ -46,7 +46,7 @@ cdef float COLDEST = -40.0, HOTTEST = 85.0  # degC
 SINC_US = 19.53125
 SINC_LENGTH = 64
 BAUD_CODES = {9600: 0, 57600: 1, 115200: 2, 230400: 3, 460800: 4}
-STAMP_WINDOW_US = 100_000  # a stamp further away than this does not go on
+STAMP_WINDOW_US = 100_000  # a stamp further away than this is not of the same sequence
 FIRST_RECORDS = 8
 RATE_TOLERANCE = 0.1
 

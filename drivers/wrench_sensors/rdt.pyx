@@ -7,7 +7,7 @@ values of the newest record become `wrench_raw`, in counts.
 
 Status: the words of *all* records of a tick are judged, late and repeated ones too. `wrench_status` is their union, `wrench_device_status`
 the worst word (the newest of equally bad ones); a tick without a record keeps the newest word. A faulty record's values are used like any
-others, for they are what the sensor said and the log must show them; its status is what keeps anybody from believing them. Only a busy
+others, for they are the output of the sensor and the log must show them; its status is what keeps anybody from believing them. Only a busy
 sensor's values (they may jump, and busy is no fault) do not become `wrench_raw`: the last ones are held, if there are any.
 
 Sequence: `step = (rdt_sequence - last) mod 2^32`. 1 is the next record, 2 ... 2^31 - 1 leaves `step - 1` records missing. A missing one may
@@ -18,7 +18,7 @@ are harmless, but where a repeated one is not equal to the first one with its nu
 (`differs`). `wrench_sequence` is the sum of the steps in 64 bits, so that a roll-over does not show.
 
 A numbering that begins again, or stands still, has only old records: nothing is believed any more, and `stale` follows. While a trip is
-recovered from (`safety_state`), a stream that was silent or stale is begun anew: the next record is the newest whatever its number, and
+recovered from (`safety_state`), a stream that was silent or stale is restarted: the next record is the newest whatever its number, and
 none is missing before it; `recover` asks a sensor that is silent for its stream. A datagram that is
 no multiple of a record is damaged (`wrench_corrupt_total`). Foreign senders are not heard: the socket is connected,
 the kernel discards them.
@@ -74,15 +74,15 @@ cdef struct RdtParams:
 cdef struct RdtState:
     SensorOutput out                # moved_ns: last time that ft_sequence moved
     int32_t counts[6]               # newest good record
-    uint32_t rdt_sequence           # out.sequence goes on without its roll-over
+    uint32_t rdt_sequence           # out.sequence continued without its roll-over
     uint32_t ft_sequence
     uint32_t device_status          # of the newest record
     int32_t busy
-    int32_t anew                    # the numbering begins with the next record
+    int32_t restart                  # the numbering begins with the next record
     uint64_t missing                # bit k: record number `rdt_sequence - k` has not come yet and is not counted as lost
     uint64_t missing_before         # those of them that were missing at the end of the last tick
     int64_t late_total              # overtaken by a newer one
-    int64_t repeated_total          # duplicates, and old ones that nobody misses
+    int64_t repeated_total          # duplicates, and old ones that are not missing
     int64_t busy_since_ns
     uint64_t kept                   # bit k: record[k] is the newest one with a number that is k modulo WINDOW
     uint8_t record[WINDOW][RECORD]
@@ -174,7 +174,7 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
     # Sequence: an old record changes nothing but its gap, a new one may leave others missing.
     if s.out.record_total:
         step = rdt_sequence - s.rdt_sequence
-        if s.anew:
+        if s.restart:
             s.missing = s.missing_before = s.kept = 0
             s.out.sequence += 1
         elif step == 0 or step >= <uint32_t>0x80000000:
@@ -183,7 +183,7 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
         else:
             advance_window(s, step)
             s.out.sequence += step
-        s.anew = 0
+        s.restart = 0
     else:
         s.out.sequence = rdt_sequence
 
@@ -255,12 +255,12 @@ cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int64_t lost_before = s.out.lost_total
     cdef int i
 
-    # A recovery begins a stream anew that nobody believed any more.
+    # A recovery restarts a stream that was no longer believed.
     if sample.safety_state == SAFETY_STATE_RECOVERING and s.out.record_total and (
             now - s.out.received_ns > rdt.p.no_data_ns or now - s.out.moved_ns > rdt.p.stale_ns):
-        s.anew = 1
+        s.restart = 1
 
-    # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
+    # Read what came since the last tick; the newest word is still judged while nothing newer comes.
     begin_tick(&s.out)
     if rdt.p.fd >= 0:
         drain(rdt, now)
@@ -543,7 +543,7 @@ cdef class RdtPort(PortPart):
 
     def counters(self):
         """Since the loop began: new records, lost ones, late ones (overtaken, they filled their gap), repeated ones (duplicates, and old
-        ones that nobody missed), damaged datagrams."""
+        ones that were not missing), damaged datagrams."""
         return {
             "records": self.rdt.s.out.record_total,
             "lost": self.rdt.s.out.lost_total,

@@ -137,7 +137,7 @@ def read_calibration(address: str, port: int, timeout_s: float) -> Scaling:
             while len(reply) < _CALIBRATION_REPLY.size:
                 part = connection.recv(_CALIBRATION_REPLY.size - len(reply))
                 if not part:
-                    raise ConnectionError("closed before the whole reply had come")
+                    raise ConnectionError("closed before the reply was complete")
                 reply += part
     except OSError as error:
         raise ConnectionError(f"no calibration info from the force sensor at tcp {address}:{port}: {error}") from error

@@ -1,12 +1,12 @@
 """Whether a record whose checksum is right is believed: against the record before it (inline, header only).
 
 A checksum of n bits lets one damaged record in 2^n through, and a protocol without one lets all of them through. What has come through
-must still go on from the last believed record: its stamp is one to some periods later, and no channel has moved by more than `jump`. A
-record that does not is a suspect: it is not believed, and the caller says so. The next record is believed when it goes on from the last
+must still continue the last believed record: its stamp is one to some periods later, and no channel has moved by more than `jump`. A
+record that does not is a suspect: it is not believed, and the caller says so. The next record is believed when it continues the last
 believed one, or from the suspect: what has truly jumped (a blow, a device that restarted) costs one record, and two damaged ones in a row
 would have to agree with each other. The first record of all is a suspect too, which no caller counts as damage.
 
-What can still pass unsaid: a damaged record whose checksum happens to be right, with a stamp that goes on and every channel within `jump`.
+What can still pass unreported: a damaged record whose checksum happens to be right, with a continuous stamp and every channel within `jump`.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -28,7 +28,7 @@ cdef struct Reading:
 cdef struct CheckParams:
     double jump[6]      # most that a channel moves from one record to the next
     double period       # of the stamp from record to record; 0: the device has none
-    int32_t window      # a stamp further ahead or behind than this does not go on
+    int32_t window      # a stamp further ahead or behind than this is not continuous
 
 
 cdef struct CheckState:
@@ -38,7 +38,7 @@ cdef struct CheckState:
     int have_suspect
 
 
-# Periods from `before` to `r`, at least 1; 0 when r is older or the same, -1 when it does not go on.
+# Periods from `before` to `r`, at least 1; 0 when r is older or the same, -1 when it is not continuous.
 cdef inline int64_t periods_between(const CheckParams *p, const Reading *before, const Reading *r) noexcept nogil:
     cdef int32_t ahead = <int32_t>(r.stamp - before.stamp)
     if p.period <= 0.0:
@@ -58,7 +58,7 @@ cdef inline int is_near(const CheckParams *p, const Reading *before, const Readi
     return 1
 
 
-# Verdict on one record; `steps` becomes the periods since the last believed one (1 where nobody knows).
+# Verdict on one record; `steps` becomes the periods since the last believed one (1 where unknown).
 cdef inline int judge_record(const CheckParams *p, CheckState *s, const Reading *r, int64_t *steps) noexcept nogil:
     cdef int64_t ahead = periods_between(p, &s.last, r) if s.have_last else -1
     cdef int first = not s.have_last

@@ -53,8 +53,8 @@ cdef struct StreamState:
     double history[HISTORY][6]  # values of the last believed records
     int history_count
     int gone                # the line was hung up
-    int anew                # what is missing before the next record is not of this stream
-    int64_t repeated_total  # that said nothing new
+    int restart             # what is missing before the next record is not of this stream
+    int64_t repeated_total  # without anything new
     int64_t suspect_total   # with a right checksum, and not believed
     int64_t device_ns       # the device's clock at the last believed record, counted from the first one
     int64_t offset_ns       # this machine's clock less it, by the record that was read soonest

@@ -4,9 +4,9 @@ Framing: a record is a header, values and a 16-bit checksum (little-endian). A h
 only when its checksum is right, else it is moved on by one byte and judged again, so that no whole record that follows damage is missed. A
 run of bytes that belongs to no record counts once in `wrench_corrupt_total`.
 
-Belief: record_check.pxd. A record with a right checksum that does not go on from the last one (stamp, jump) is not used and counts as
-damage (`corrupt`). Values beyond the range are used and said (`out_of_range`), as are those of a record whose own status word is a fault:
-they are what the sensor said and the log must show them. A value that is no number is never used: `device_fault`.
+Belief: record_check.pxd. A record with a right checksum that does not continue the last one (stamp, jump) is not used and counts as
+damage (`corrupt`). Values beyond the range are used and reported (`out_of_range`), as are those of a record whose own status word is a fault:
+they are the output of the sensor and the log must show them. A value that is no number is never used: `device_fault`.
 
 Lost: where the device stamps its records, the periods missing between two of them. Where it does not, records are counted over a second:
 too few are lost, too many are a `warning` (somebody else writes on the line, or the stream is not at the rate that is configured); and so
@@ -178,14 +178,14 @@ cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns)
     if stream.p.check.period <= 0.0 and s.check.have_last and not same_values(s.check.last.values, r.values) and came_before(s, &r):
         r.found |= SENSOR_STATUS_WARNING
 
-    # Its own status is said whether it is believed or not: an overload may well jump.
+    # Its own status is reported whether it is believed or not: an overload may well jump.
     judge_status(&s.out, r.found, r.word)
     before = s.check.last
     verdict = judge_record(&stream.p.check, &s.check, &r, &steps)
     if verdict == RECORD_OLD:
         s.repeated_total += 1
         return
-    if verdict == RECORD_FIRST or verdict == RECORD_SUSPECT and s.anew:
+    if verdict == RECORD_FIRST or verdict == RECORD_SUSPECT and s.restart:
         return
     if verdict != RECORD_TAKEN:
         s.suspect_total += 1
@@ -194,9 +194,9 @@ cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns)
         return
 
     # Believed: what is missing before it, and whether anything moved.
-    if s.anew:
+    if s.restart:
         steps = 1
-        s.anew = 0
+        s.restart = 0
     s.out.sequence += steps
     if s.out.record_total and steps > 1:
         s.out.lost_total += steps - 1
@@ -263,7 +263,7 @@ cdef void stream_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int64_t now
     cdef int i
 
-    # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
+    # Read what came since the last tick; the newest word is still judged while nothing newer comes.
     begin_tick(&s.out)
     if stream.p.fd >= 0:
         drain(stream)
@@ -334,7 +334,7 @@ cdef class SerialSensor(PortPart):
 
     @property
     def rate_hz(self):
-        """Records per second as they are configured; 0 when nobody says."""
+        """Records per second as they are configured; 0 if not configured."""
         return 0.0
 
     @property
@@ -437,7 +437,7 @@ cdef class SerialSensor(PortPart):
     def _forget_line(self):
         """The next bytes have nothing to do with those before: a cut record is no damage, the numbering begins with the next record."""
         s = &self.stream.s
-        s.anew = 1
+        s.restart = 1
         s.check.have_suspect = 0
         s.framing.out_of_step = 1
 
@@ -510,7 +510,7 @@ cdef class SerialSensor(PortPart):
             self._line = None
 
     def counters(self):
-        """Since the loop began: believed records, lost ones, runs of damage, records that said nothing new, records with a right checksum
+        """Since the loop began: believed records, lost ones, runs of damage, records without anything new, records with a right checksum
         that were not believed (they are in the damage), bytes in no record."""
         s = &self.stream.s
         return {

@@ -38,7 +38,7 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
     outcome: captured, stalled (in contact to the end, pressed for, not captured), not_captured. contact_before_capture: None without both.
     asked_n, available_n, limit (what would give way first, as "shoulder_yaw joint"), margin: None without a contact in the flight.
     end_force_share, end_moment_share, joints, motors: largest part of the limit in the flight, by joint; largest: the name and part of the
-    largest. said: one line.
+    largest. text: one line.
     """
     table, load = _arm(log), arm_load(log)
     flown = np.flatnonzero(flight(log))
@@ -88,10 +88,10 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
         asked = float(axial.max())
         available, limit = _available(log, tree, arm, names, locked, gear, int(there), q[there, :n])
         found |= {"asked_n": asked, "available_n": available, "limit": limit, "margin": available / asked if asked > 1.0 else None}
-    return found | {"said": said(found)}
+    return found | {"text": in_words(found)}
 
 
-def said(arm: dict[str, Any]) -> str:
+def in_words(arm: dict[str, Any]) -> str:
     """One line for people."""
     if arm["asked_n"] is None:
         return f"{arm['outcome']}; no contact; largest load {arm['largest']['name']} at {100 * arm['largest']['share']:.0f} %"

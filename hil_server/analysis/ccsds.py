@@ -15,7 +15,7 @@ import numpy as np
 from hil_server.analysis.mdf import STAGES
 from hil_server.analysis.plain_names import identifier, plain_names
 from hil_server.analysis.scalars import Column
-from hil_server.config.files import Done, nobody
+from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import Log
 from rt_kernels.layout import CODES, WORDS
@@ -38,7 +38,7 @@ class Packet:
         self.dtype = np.dtype([*head, *values])
 
 
-def write(log: Log, chosen: list[Column], path: Path, done: Done = nobody) -> None:
+def write(log: Log, chosen: list[Column], path: Path, done: Done = no_progress) -> None:
     """Writes the packets to `path` and the document beside it (`<name>.xtce.xml`). Raises UsageError without spacepackets."""
     packets = packets_of(chosen)
     path.with_suffix(".xtce.xml").write_text(document(log.header.run_id, packets), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 Both are logs of the same form, so one tool compares stand, simulation and flight telemetry. Forces and moments come first because
 kinematics is their consequence. Time is counted from each run's own first contact up to the end of the closed loop, because what the
-programme mode does afterwards is nobody's contact (when one of them has no contact: the whole runs from their start, and the result says
+programme mode does afterwards belongs to no contact (when one of them has no contact: the whole runs from their start, and the result says
 so). The second run is brought onto the ticks of the first by linear interpolation inside the time that both cover; nothing is extrapolated.
 
 For every channel: root mean square and peak of the difference, the peaks of both, and for wrenches the impulse (the integral over the
@@ -302,9 +302,9 @@ class Judgement:
             return "not judged: no tolerance given"
         if not self.beyond:
             return f"within tolerance: {self.judged} channels ({self.measure} of the difference)"
-        said = ", ".join(f"{name} {100 * share:.2f} % (tolerance {100 * limit:g} %)" for name, share, limit in self.beyond[:4])
+        listed = ", ".join(f"{name} {100 * share:.2f} % (tolerance {100 * limit:g} %)" for name, share, limit in self.beyond[:4])
         more = f" and {len(self.beyond) - 4} more" if len(self.beyond) > 4 else ""
-        return f"beyond tolerance: {said}{more}"
+        return f"beyond tolerance: {listed}{more}"
 
 
 def judged(result: Comparison, limits: Mapping[str, float], measure: str = "peak") -> Judgement:
@@ -344,7 +344,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out:
     a, b = open_log(path_a), open_log(path_b)
     result = compare_logs(a, b, asked=asked)
     found = judged(result, limits, measure)
-    figures = result.to_dict() | {"tolerances": limits, "measure": measure, "verdict": found.verdict, "said": str(found),
+    figures = result.to_dict() | {"tolerances": limits, "measure": measure, "verdict": found.verdict, "text": str(found),
                                   "beyond": [list(row) for row in found.beyond]}  # fmt: skip
     if out is not None:
         path = Path(out)

@@ -12,8 +12,8 @@ would cost time or hide the answer:
     guidance    approach along the mode, loop closed just before the touch, free motion after it
     control     one without thrust: thrusters, wheels and controllers from outside stand still
 
-No compensator is known here by its name: whatever part the test names is built and asked, one from outside as one of ours. Nobody is hurt
-in a prediction, so monitors that would end the contact before its end is seen are opened as far as their parts declare them (`OPEN`).
+No compensator is known here by its name: whatever part the test names is built and asked, one from outside as one of ours. The check is
+safe in a prediction, so monitors that would end the contact before its end is seen are opened as far as their parts declare them (`OPEN`).
 """
 
 import math
@@ -27,7 +27,7 @@ from hil_server import registry
 from hil_server.analysis import margins
 from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
 from hil_server.analysis.margins import Margin
-from hil_server.analysis.rebound import GOES_ON, rebound, speed_along
+from hil_server.analysis.rebound import NOT_SEPARATED, rebound, speed_along
 from hil_server.analysis.stability import Mode
 from hil_server.config import TestConfig, crafts
 from hil_server.config.loader import VEHICLES
@@ -103,7 +103,7 @@ def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
         records = records_of(line(test, mode, speed, compensator, twist, ideal=ideal, seed=seed), FIELDS_OF_A_RUN)
         found = read(records, mode.shape, noise)
         if moving:
-            # joints and modes swing on after the contact: as of a run, beside it; below 0: the ports go on the way that they came
+            # joints and modes swing on after the contact: as of a run, beside it; below 0: the ports continue in their direction
             beside = read_run(records, mode.shape, test.context["period_s"], going_on=True)
             found = replace(found, restitution=beside.restitution, refused=beside.refused)
         elif machine is not None and not found.refused:
@@ -342,7 +342,7 @@ def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = 
 
 
 def _without_lag(stand: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The stand with drives that are where they are told to be, in the tick, and nothing that delays or limits."""
+    """The stand with drives that reach their setpoints in the tick, and nothing that delays or limits."""
     sensor = {key: value for key, value in known.items() if key in ("gauge_matrix", "counts_per_newton", "counts_per_newton_metre")}
     now = {"drive_frequency_hz": 0.0, "drive_delay_s": 0.0, "sensor_delay_s": 0.0, "setpoint_delay_ticks": 0, "measured_leg_delay_ticks": 0}
     platform = {**stand["platform"], "leg_rate_max_m_s": 10.0, "leg_acceleration_max_m_s2": 1e4}
@@ -413,7 +413,7 @@ def read_run(records: np.ndarray, screw: np.ndarray, period_s: float, going_on: 
     if not len(flag):
         return Played(math.nan, "no contact was felt", None, peak)
     found = rebound(records, int(flag[0]), int(flag[1]), period_s, None, screw)
-    if going_on and found.why == GOES_ON and found.before is not None and found.after is not None:
+    if going_on and found.why == NOT_SEPARATED and found.before is not None and found.after is not None:
         before, after = map(float, speed_along(records[[found.before, found.after]], screw))
         return Played(-after / before, "", None, peak)
     return Played(math.nan if found.restitution is None else found.restitution, found.why, None, peak)

@@ -230,7 +230,7 @@ def modes_text(seen: CraftView, port: PortView, vehicle: Mapping[str, Any] | Non
     except modal_data.ModalDataError as error:
         raise ConfigurationError(str(error)) from None
     count = None if modes is None else 6 + modes
-    remark = (f"# modes of the whole craft {seen.craft.name!r} ({seen.rest.mass:.6g} kg) at its port {port.name!r}, port axes\n"
+    remark = (f"# modes of the craft {seen.craft.name!r} ({seen.rest.mass:.6g} kg) at its port {port.name!r}, port axes\n"
               f"# [modal]: port_node = 1, port_axes_xyzw = [0, 0, 0, 1], frequency_min_hz between 0 and {least * 2:.6g}\n")  # fmt: skip
     return remark + csv_text(ModalData(seen.frequency_hz[:count], {1: port.shapes[:count]}))
 

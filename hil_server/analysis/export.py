@@ -18,7 +18,7 @@ from hil_server.analysis import ccsds, mdf
 from hil_server.analysis.plain_names import plain_names
 from hil_server.analysis.scalars import Column, columns
 from hil_server.config import files
-from hil_server.config.files import Done, nobody
+from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
 from hil_server.host.installation import with_group
 from hil_server.telemetry.log_file import Log, open_log
@@ -36,12 +36,12 @@ def export(
     target: str | os.PathLike[str] | None = None,
     channels: Sequence[str] | None = None,
     plain: bool = False,
-    done: Done = nobody,
+    done: Done = no_progress,
 ) -> Path:
     """Writes the log as `kind` (parquet, csv, hdf5, mat, mdf, ccsds, operator) beside it or to `target`. Returns the path.
 
     channels: names of channels (`F_T`) or scalars (`F_T[0]`) to keep, None for all; `tick`, `time_ns` and, in tables, `seconds` always
-    stay. plain: columns of a table are named `F_T_x`, which queries take without quotes. done: is told how much is done of how much.
+    stay. plain: columns of a table are named `F_T_x`, which queries take without quotes. done: called with the amount done and the total.
     Raises UsageError for an unknown kind or channel, a missing library, or a target that cannot be written; LogError when the log cannot
     be read.
     """

@@ -2,8 +2,8 @@
 
 Rule: on the grid a value is interpolated linearly between the two records around it. Where these are further apart than `gap_s` the
 grid point is marked as a gap and stays not-a-number; before the first and after the last record as well. Nothing is filled in silently:
-`Resampled.report()` says per stream how many points, which rate, which offset, how many gaps. Time stamps in us, ms, ns or s are told
-apart by the column's name (t_us, t_ms, t_ns, t_s) or, for a bare `t` or `time`, by the size of the steps.
+`Resampled.report()` says per stream how many points, which rate, which offset, how many gaps. Time stamps in us, ms, ns or s are
+distinguished apart by the column's name (t_us, t_ms, t_ns, t_s) or, for a bare `t` or `time`, by the size of the steps.
 """
 
 import csv
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.config import files
-from hil_server.config.files import Done, nobody, whole
+from hil_server.config.files import Done, no_progress, whole
 from hil_server.errors import ConfigurationError
 
 TIME_NAMES = {"t_s": 1.0, "time_s": 1.0, "t_ms": 1e-3, "t_us": 1e-6, "t_ns": 1e-9, "t": None, "time": None, "timestamp": None}
@@ -133,7 +133,7 @@ def read_mcap(path: str | Path, topic: str) -> Stream:
             return chunk_fault(chunk)
         inside = get_frame_info(chunk.data)["content_size"]  # 0 where the frame does not say
         honest = chunk.uncompressed_size <= MAX_CHUNK and inside in (0, chunk.uncompressed_size)
-        return "" if honest else f"{inside} bytes inside, its head says {chunk.uncompressed_size}, limit {MAX_CHUNK}"
+        return "" if honest else f"{inside} bytes inside, its header states {chunk.uncompressed_size}, limit {MAX_CHUNK}"
 
     def records(handle: Any) -> Iterator[Any]:
         for record in StreamReader(handle, emit_chunks=True).records:
@@ -284,20 +284,20 @@ def as_recording(config: Any) -> tuple[Any, list[str]]:
     virtual |= {key: value for key, value in ideal.items() if key in declared}
     mounting, notes = document["stand"]["mounting"], [IDEAL, STARTS, ENERGY]
     if any(item.partition("=")[0].strip() == CARRIED for item in config.overrides):
-        notes.append(f"the weight of {mounting['carried_mass_kg']:g} kg on the cell is subtracted, as --set says, at the stand's attitude")
+        notes.append(f"the weight of {mounting['carried_mass_kg']:g} kg on the cell is subtracted (--set), at the stand's attitude")
     else:
         mounting["carried_mass_kg"] = 0.0
         notes.append(NOTHING_CARRIED)
     return test_from_toml(toml_text.dumps(document), label="imported"), notes
 
 
-def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = nobody) -> dict[str, Any]:
+def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = no_progress) -> dict[str, Any]:
     """A run's log whose measured wrench (N, N.m, at and in S) is the recording: it goes through wrench path, compensator and dynamics of
     the test `config` tick by tick to its end, on an ideal stand (`as_recording`). It replays and answers what-ifs like any log.
 
     wrench: on the grid of the loop, (n, 6). In a gap the sensor reports no data: the last value stays, its age grows. Returns log, points
     (given), ticks (imported), gap_points, end, trip (as the console's, None without one), faults, notes.
-    done: is told how much is done of how much. Raises ValueError for a recording
+    done: called with the amount done and the total. Raises ValueError for a recording
     of another shape, ConfigurationError for one that begins with a gap."""
     from drivers.replayed.log_port import LogPort
     from hil_server.analysis.summary import faults_of

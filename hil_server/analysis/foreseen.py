@@ -43,14 +43,14 @@ class Foreseen:
 
 def _rebounds(s: Mapping[str, Any]) -> tuple[str, str]:
     """Restitution of every contact that rebounded beside what was predicted before the run."""
-    foretold = s["prediction"].get("verdict")
+    predicted = s["prediction"].get("verdict")
     rows = [contact for contact in s["contacts"][:MOST_CONTACTS] if contact["rebound"] is not None]
-    if not foretold and not rows:
+    if not predicted and not rows:
         return "", ""
     by = s["prediction"].get("compensator", "?")
-    said = f"Predicted before the run, with {by}: {foretold}." if foretold else "Not predicted."
+    verdict_text = f"Predicted before the run, with {by}: {predicted}." if predicted else "Not predicted."
     if not rows:
-        return f'<p class="note">{text(said)} No contact rebounded.</p>', ""
+        return f'<p class="note">{text(verdict_text)} No contact rebounded.</p>', ""
     about = "e: speed along the contact in free motion, after over before."
     there = [key for key in REBOUND_COLUMNS if any(row[key] not in (None, "") for row in rows)]
     table = table_html([REBOUND_COLUMNS[key] for key in there], [[row[key] for key in there] for row in rows])
@@ -59,7 +59,7 @@ def _rebounds(s: Mapping[str, Any]) -> tuple[str, str]:
     if both:
         row = max(both, key=lambda one: abs(one["rebound"] - one["rebound_predicted"]))
         worst = f"contact at {row['begin_s']:.3f} s rebounded with e = {row['rebound']:.3f}, predicted {row['rebound_predicted']:.3f}"
-    return f'<p class="note">{text(said)} {about}</p>{table}', worst
+    return f'<p class="note">{text(verdict_text)} {about}</p>{table}', worst
 
 
 def _simulated(log: Log, named: str) -> tuple[str, str]:

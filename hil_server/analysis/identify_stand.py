@@ -436,7 +436,7 @@ def direct_responses(run: Run, stand: Stand, played: Array) -> list[Direct]:
 
 
 def tap_modes(run: Run) -> list[Mode]:
-    """Modes of what hangs on the load cell, out of its ringing after the hardest tap of the pause; none where nobody has tapped."""
+    """Modes of what hangs on the load cell, out of its ringing after the hardest tap of the pause; none without a tap."""
     part = run.parts.get("tap")
     if part is None:
         return []
@@ -529,8 +529,8 @@ class StandIdentification:
             found.append(f"only {100.0 * f.kept:.1f} % of the run are evidence, at least {100.0 * EVIDENCE_MIN:g} %")
         worst = [(name, value) for name, value in self.residuals if not value <= RESIDUAL_MAX]
         if worst:
-            said = ", ".join(f"{name} {math.sqrt(value):.3g}" for name, value in worst[:3])
-            found.append(f"{len(worst)} channels are left unexplained, more than {math.sqrt(RESIDUAL_MAX):g} times their noise: {said}; "
+            listed = ", ".join(f"{name} {math.sqrt(value):.3g}" for name, value in worst[:3])
+            found.append(f"{len(worst)} channels are left unexplained, more than {math.sqrt(RESIDUAL_MAX):g} times their noise: {listed}; "
                          "the model has six equal legs, so look for one unlike the others, or for what moves the platform beside them")
         for rate, db, deg, _ in self.beside():
             if db > BESIDE_DB or deg > BESIDE_DEG:
@@ -571,7 +571,7 @@ class StandIdentification:
         lines += [f"mode of the structure            {m.frequency_hz:9.3f} +- {m.frequency_sigma_hz:.3f} Hz  zeta {m.damping:.4f} "
                   f"+- {m.damping_sigma:.4f}" for m in self.modes]  # fmt: skip
         if not self.modes:
-            lines.append("mode of the structure            none: nobody has tapped, or nothing rings")
+            lines.append("mode of the structure            none: no tap, or no decaying oscillation after it")
         shares = (1.0, 3.0, 5.0, SPEC_HZ, 15.0)
         lines.append("small signal, dB / degrees       " + "".join(f"{f'{hz:g} Hz':>16s}" for hz in shares))
         tables = [self.table(hz) for hz in shares]

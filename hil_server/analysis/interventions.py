@@ -27,7 +27,7 @@ SHOWN = 12
 
 def done_to_the_run(log: Log) -> list[dict[str, Any]]:
     """JSON values, in the order of time: kind (forced, confirmed, branch, injection, tune, recovery, command), what, by ("" where the log
-    does not know), tick and time_s (None: before the start), old and new (value or None), unit, answer ("" where it was simply taken), said
+    does not know), tick and time_s (None: before the start), old and new (value or None), unit, answer ("" where it was simply taken), text
     (one line)."""
     found = [*_before(log), *_configured(log), *_commands(log)]
     return sorted(found, key=lambda row: (row["time_s"] is not None, row["time_s"] or 0.0))
@@ -37,12 +37,12 @@ def _row(kind: str, what: str, *, by: str = "", tick: int | None = None, time_s:
          unit: str = "", answer: str = "") -> dict[str, Any]:  # fmt: skip
     unit = "" if unit == "-" else unit
     values = "" if new is None else f" {_number(new)}" if old is None else f" {_number(old)} → {_number(new)}"
-    said = f"{what}{values}{f' {unit}' if unit and values else ''}"
-    said += f", by {by}" if by else ""
-    said += ", before the start" if time_s is None else f", at {time_s:.3f} s"
-    said += f" ({answer})" if answer else ""
+    sentence = f"{what}{values}{f' {unit}' if unit and values else ''}"
+    sentence += f", by {by}" if by else ""
+    sentence += ", before the start" if time_s is None else f", at {time_s:.3f} s"
+    sentence += f" ({answer})" if answer else ""
     return {"kind": kind, "what": what, "by": by, "tick": tick, "time_s": time_s, "old": old, "new": new, "unit": unit, "answer": answer,
-            "said": said}  # fmt: skip
+            "text": sentence}  # fmt: skip
 
 
 def _number(value: Any) -> str:

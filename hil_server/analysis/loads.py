@@ -66,8 +66,8 @@ class Rehearsal:
         most = max(self.loads, key=lambda load: load.share)
         when = f" in {most.moment}" if most.moment else ""
         share = f"reaches {100 * most.share:.0f} % of its limit ({most.limit:g}){when}"
-        said = f"prediction {self.run_id}: {most.name} at the {most.where} {share}"
-        return said + ("; " + "; ".join(self.against) if self.against else "")
+        sentence = f"prediction {self.run_id}: {most.name} at the {most.where} {share}"
+        return sentence + ("; " + "; ".join(self.against) if self.against else "")
 
 
 def rehearsed(config: TestConfig, path: str | Path) -> Rehearsal:
@@ -90,22 +90,22 @@ def allowed(config: TestConfig, paths: Sequence[str | Path], hardware: bool, con
 
     Raises VerdictError when there is neither; LogError for a file that is none. On the virtual stand nothing is refused."""
     if not paths:
-        said, objections = "no prediction of this variant was given (--prediction LOG of hil-server simulate)", 1
+        sentence, objections = "no prediction of this variant was given (--prediction LOG of hil-server simulate)", 1
     else:
         found = [rehearsed(config, path) for path in paths]
         r1, r2 = criticality(config.initial_conditions)
-        said = f"variant of R1 {r1:.2f}, R2 {r2:.2f}: {'; '.join(one.line() for one in found)}"
+        sentence = f"variant of R1 {r1:.2f}, R2 {r2:.2f}: {'; '.join(one.line() for one in found)}"
         objections = sum(len(one.against) for one in found)
     if not objections:
-        return [said]
+        return [sentence]
     if not hardware:
-        return [said if paths else f"{said}: recommended, and needed on hardware"]
+        return [sentence if paths else f"{sentence}: recommended, and needed on hardware"]
     if not confirmed:
         raise VerdictError(
-            f"not armed: {said}. Simulate the same variant (hil-server simulate, --set test.stand=stands/ideal_stand.toml where the stand "
+            f"not armed: {sentence}. Simulate this variant (hil-server simulate, --set test.stand=stands/ideal_stand.toml where the stand "
             'cannot be simulated) and name its log, or confirm with --confirm-loads "REASON", which is logged'
         )
-    return [said, f"armed all the same, confirmed with: {confirmed}"]
+    return [sentence, f"armed anyway, confirmed with: {confirmed}"]
 
 
 # ------------------------------------------------------------------------------------------------------------------ same variant

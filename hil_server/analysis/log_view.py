@@ -7,7 +7,7 @@
     log.around("first_contact", 1.0).to_pandas(["F_T", "X_TA"]).query("F_T_x < -100")
 
 A log is read on demand: opening looks at the heads of its chunks; a channel is read by one walk over the chunks that the selection touches,
-and memory holds that channel and one chunk. Whoever wants several channels asks for them together (`read`, `to_pandas`, `to_xarray`).
+and memory holds that channel and one chunk. Read several channels together (`read`, `to_pandas`, `to_xarray`).
 
 A selection (`phase`, `between`, `around`, `every`) is a log again, of fewer ticks, and reads nothing by itself.
 

@@ -2,7 +2,7 @@
 
 Each figure is the largest of the closed loop (of the supply's pressure the smallest). What stops a run, or takes the stand to where its
 drives follow no longer, refuses the arming. Rates and accelerations that the limits clip for a moment are in the restitution already and
-are only said: of an acceleration that is the limit itself, for the legs are sent no more.
+are only reported: of an acceleration that is the limit itself, for the legs are sent no more.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ FIELDS = (
     "tick", "F_S", "leg_rate_demand", "leg_rate_setpoint", "leg_force", "leg_valve", "supply_pressure", "stroke_margin", "following_error",
     "contact_energy_ratio",
 )  # fmt: skip
-SAID = 0.8  # of a limit: what comes nearer is worth a word
+NEAR = 0.8  # of a limit: what comes nearer is worth a word
 
 
 @dataclass(frozen=True)

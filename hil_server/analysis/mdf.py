@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hil_server.analysis.scalars import Column
-from hil_server.config.files import Done, nobody
+from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import Log
 from rt_kernels.layout import CODES, FIELDS, WORDS
@@ -17,7 +17,7 @@ from rt_kernels.layout import CODES, FIELDS, WORDS
 STAGES = {name: stage for name, _, _, _, _, stage, *_ in FIELDS}
 
 
-def write(log: Log, chosen: list[Column], path: Path, done: Done = nobody) -> None:
+def write(log: Log, chosen: list[Column], path: Path, done: Done = no_progress) -> None:
     """Writes the columns. Raises UsageError without asammdf, OSError when the file cannot be written."""
     try:
         from asammdf import MDF, Signal

@@ -59,7 +59,7 @@ def _done(s: Mapping[str, Any]) -> str:
         return ""
     # what changes the figures first, then plain commands, each in the order of time
     ordered = sorted(rows, key=lambda row: row["kind"] == "command")
-    lines = "".join(f'<li class="{"" if row["kind"] == "command" else "warn"}">{text(row["said"])}</li>' for row in ordered[:DONE_SHOWN])
+    lines = "".join(f'<li class="{"" if row["kind"] == "command" else "warn"}">{text(row["text"])}</li>' for row in ordered[:DONE_SHOWN])
     more = f'<p class="note"><a href="#done">all {len(rows)}</a></p>' if len(rows) > DONE_SHOWN else ""
     return f'<h3>Done to the run</h3><ul class="next">{lines}</ul>{more}'
 
@@ -135,20 +135,20 @@ def conditions(initial: Mapping[str, Any]) -> str:
     value = {key: float(initial.get(key) or 0.0) for key in (
         "lateral_y_m", "lateral_z_m", "yaw_deg", "pitch_deg", "roll_deg", "velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s",
         "rate_x_deg_s", "rate_y_deg_s", "rate_z_deg_s")}  # fmt: skip
-    said = [f"closing {value['velocity_x_m_s']:.3g} m/s"]
+    parts = [f"closing {value['velocity_x_m_s']:.3g} m/s"]
     lateral = math.hypot(value["lateral_y_m"], value["lateral_z_m"])
     if lateral:
-        said.append(f"miss {1e3 * lateral:.0f} mm")
+        parts.append(f"miss {1e3 * lateral:.0f} mm")
     angles = [f"{name} {value[f'{name}_deg']:.3g}°" for name in ("yaw", "pitch", "roll") if value[f"{name}_deg"]]
-    said += [", ".join(angles)] if angles else []
+    parts += [", ".join(angles)] if angles else []
     speed, rate = math.hypot(value["velocity_y_m_s"], value["velocity_z_m_s"]), math.hypot(*(value[f"rate_{a}_deg_s"] for a in "xyz"))
-    said += [f"lateral {1e3 * speed:.0f} mm/s"] if speed else []
-    said += [f"turning {rate:.2g}°/s"] if rate else []
+    parts += [f"lateral {1e3 * speed:.0f} mm/s"] if speed else []
+    parts += [f"turning {rate:.2g}°/s"] if rate else []
     try:
         r1, r2 = criticality(initial)
     except (KeyError, TypeError, ZeroDivisionError):
-        return "; ".join(said)
-    return "; ".join([*said, f"R1 {r1:.2f}, R2 {r2:.2f}"])
+        return "; ".join(parts)
+    return "; ".join([*parts, f"R1 {r1:.2f}, R2 {r2:.2f}"])
 
 
 def telling(log: Log) -> Plot:

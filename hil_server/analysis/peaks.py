@@ -21,11 +21,11 @@ LASTS = 0.8  # of the peak: a mean that reaches this is of a peak that lasts
 
 def worth(log: Log, row: dict[str, Any]) -> dict[str, Any]:
     """Of the largest force of a row of `hil_server.telemetry.moments.Peaks`, JSON values: above_half_s, impulse_n_s, mean_n (over mean_s),
-    lasts (the mean is near the peak), said (one line). A thinned log that leaves out ticks there has None, and says so."""
+    lasts (the mean is near the peak), text (one line). A thinned log that leaves out ticks there has None, and says so."""
     t, found = log.time_s, {"mean_s": MEAN_S, **dict.fromkeys(("above_half_s", "impulse_n_s", "mean_n", "lasts"))}
     rows = np.flatnonzero(Moments().of(log.records) == list(MOMENTS).index(row["moment"]))
     if row["force_n"] <= 0.0 or not len(rows):
-        return found | {"said": "no force"}
+        return found | {"text": "no force"}
     size = np.linalg.norm(log.records["F_T"][:, :3], axis=1)
     at = int(rows[size[rows].argmax()])
     low = high = at
@@ -37,7 +37,7 @@ def worth(log: Log, row: dict[str, Any]) -> dict[str, Any]:
     gaps = left_out(log)
     if gaps[max(0, min(low, begin) - 1) : max(high, end)].any():
         peak = f"{size[at]:.0f} N: how long it lasts is not available: the log is thinned, simulate it with --set telemetry.log_every=1"
-        return found | {"said": peak}
+        return found | {"text": peak}
     step = log.header.period_ns * 1e-9
     lasted = float(t[high] - t[low]) + step
     impulse = float(np.sum(size[low : high + 1])) * step if high == low else float(np.trapezoid(size[low : high + 1], t[low : high + 1]))
@@ -45,8 +45,8 @@ def worth(log: Log, row: dict[str, Any]) -> dict[str, Any]:
     lasts = mean >= LASTS * size[at]
     word = "it lasts" if lasts else "a short peak: compare runs by the mean, steps of time and delays move the peak itself"
     half = f"above its half for {1e3 * lasted:.3g} ms ({impulse:.3g} N.s)"
-    said = f"{size[at]:.0f} N, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} N: {word}"
-    return found | {"above_half_s": lasted, "impulse_n_s": impulse, "mean_n": mean, "lasts": bool(lasts), "said": said}
+    sentence = f"{size[at]:.0f} N, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} N: {word}"
+    return found | {"above_half_s": lasted, "impulse_n_s": impulse, "mean_n": mean, "lasts": bool(lasts), "text": sentence}
 
 
 def _largest_mean(t: np.ndarray, size: np.ndarray) -> float:

@@ -41,7 +41,7 @@ from hil_server.analysis.stability import (
     stability_indicator,
 )
 from hil_server.config import TestConfig
-from hil_server.config.files import Done, nobody, whole
+from hil_server.config.files import Done, no_progress, whole
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
@@ -177,18 +177,18 @@ class Prediction:
             by = " by the mechanism's own contact, to which the modes are a description" if self.itself and self.modes else ""
             return f"inside the band{by}{rest}"
         bad = [] if self.itself else [m for m in self.modes if not m.within]
-        said = [f"contact at {m.frequency_hz:.2f} Hz cannot be predicted: {m.refused}" for m in bad if m.refused][:1]
+        reasons = [f"contact at {m.frequency_hz:.2f} Hz cannot be predicted: {m.refused}" for m in bad if m.refused][:1]
         if wrong := [m for m in bad if not m.true and not m.refused]:
             worst = max(wrong, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
             others = f", the worst of {len(wrong)} such modes" if len(wrong) > 1 else ""
-            said.append(f"contact at {worst.frequency_hz:.2f} Hz would {_rebound_in_words(worst.restitution, worst.ideal)}{others}")
+            reasons.append(f"contact at {worst.frequency_hz:.2f} Hz would {_rebound_in_words(worst.restitution, worst.ideal)}{others}")
         if self.touch.refused:
-            said.append(f"the mechanism's own contact cannot be predicted: {self.touch.refused}")
+            reasons.append(f"the mechanism's own contact cannot be predicted: {self.touch.refused}")
         elif self.itself and not self.rebounds:
-            said.append(f"the mechanism's own contact would {_rebound_in_words(self.touch.restitution, self.touch.ideal)}")
+            reasons.append(f"the mechanism's own contact would {_rebound_in_words(self.touch.restitution, self.touch.ideal)}")
         if self.touched:
-            said.append(f"the first contact would reach a limit: {', '.join(map(str, self.touched))}")
-        return "; ".join(said) + rest
+            reasons.append(f"the first contact would reach a limit: {', '.join(map(str, self.touched))}")
+        return "; ".join(reasons) + rest
 
 
 def _finite(value: Any) -> Any:
@@ -255,9 +255,9 @@ def _at_active_port(V: np.ndarray, X: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------------ the prediction
 
 
-def predict(config: TestConfig, test: Assembly | None = None, done: Done = nobody) -> Prediction:
-    """Prediction for a configuration. test: its line, if there is one already (its ledger then holds what its devices said). done:
-    is told how much is done of how much."""
+def predict(config: TestConfig, test: Assembly | None = None, done: Done = no_progress) -> Prediction:
+    """Prediction for a configuration. test: its line, if there is one already (its ledger then holds what its devices reported). done:
+    called with the amount done and the total."""
     test = test or assembled(config)
     start = test.context["start"]
     K, B = contact_matrices(test.context["mechanism"], start.X_TA, test.context["period_s"])

@@ -25,7 +25,7 @@ SIDE_BY_SIDE = "side_by_side.html"
 
 
 class ProgrammePage:
-    """The page of a programme in the folder `out`, written anew with every variant that is done.
+    """The page of a programme in the folder `out`, written again after every variant.
 
     name: of the programme; variants: (number, description, expected verdict) of all of them, in order."""
 
@@ -74,12 +74,12 @@ class ProgrammePage:
         done, good = len(self._rows), sum(_good(row) for row in self._rows)
         violated = sum(bool(_violated(row)) for row in self._rows)
         left = len(self.variants) - done
-        said = [f"{sum(row['passed'] for row in self._rows)} of {done} as expected"]
-        said += [f"{violated} with a violated requirement"] if violated else []
-        said += [f"{left} not run" if not_run else f"{left} to come"] if left else []
+        parts = [f"{sum(row['passed'] for row in self._rows)} of {done} as expected"]
+        parts += [f"{violated} with a violated requirement"] if violated else []
+        parts += [f"{left} not run" if not_run else f"{left} to come"] if left else []
         level = "bad" if good < done else "warn" if left else "good"
         word = "failed" if good < done else "ended early" if not_run else "under way" if left else "passed"
-        return level, word.upper(), "; ".join(said)
+        return level, word.upper(), "; ".join(parts)
 
     def _table(self, not_run: Sequence[str]) -> str:
         """All variants, those still to come as well."""
@@ -109,13 +109,13 @@ class ProgrammePage:
                 *(_peak(row, key) for key in PEAKS), *([(row.get("arm") or {}).get("margin")] if arms else []), row.get("R1"),
                 *([", ".join(row.get("faults") or ())] if faults else []), *self._sparks(number, span, tops),
             ])  # fmt: skip
-        said = (
+        parts = (
             '<p class="note">Impact and docking: largest size of the contact force (moment) in impact and damping, and in the whole closed '
             "loop. What the stand does by itself before and after, as opening the latches, is no part of either.</p>"
             '<p class="note screen">A click on a head sorts. Small curves: the closed loop, all on one time axis '
             f"({span[0]:.0f} … {span[1]:.0f} s) and one scale ({tops[0]:.0f} N, {tops[1]:.0f} N.m).</p>"
         )
-        return (said if self._curves else "") + table_html(head, cells, sortable=True)
+        return (parts if self._curves else "") + table_html(head, cells, sortable=True)
 
     def _link(self, row: Mapping[str, Any]) -> str:
         if not row.get("report"):
@@ -162,11 +162,11 @@ def _failed(rows: Sequence[Mapping[str, Any]]) -> str:
     """What went wrong, a line a variant."""
     lines = []
     for row in rows:
-        said = [] if row["passed"] else [f"{row['verdict']} instead of {row['expect']}".replace("_", " ")]
-        said += [f"violated: {', '.join(_violated(row))}"] if _violated(row) else []
+        parts = [] if row["passed"] else [f"{row['verdict']} instead of {row['expect']}".replace("_", " ")]
+        parts += [f"violated: {', '.join(_violated(row))}"] if _violated(row) else []
         cause = (row.get("cause") or {}).get("text")
-        said += [cause] if cause and row["verdict"] == "tripped" else []
-        lines.append(f"<li><b>{text(row['number'])}</b> {text('; '.join(said))}</li>")
+        parts += [cause] if cause and row["verdict"] == "tripped" else []
+        lines.append(f"<li><b>{text(row['number'])}</b> {text('; '.join(parts))}</li>")
     return f'<ul class="next bad">{"".join(lines)}</ul>'
 
 

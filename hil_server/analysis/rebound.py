@@ -29,7 +29,7 @@ NOISE = 4.0  # standard deviations that a force must exceed
 MOST_NOISE = 0.25  # of the peak: with more noise the ends of the contact cannot be seen
 QUIET = 3  # ticks in a row without force
 MOST_TIMES = 4  # that `not_measured` names of one reason
-GOES_ON = "the motion goes on through it"
+NOT_SEPARATED = "not measurable: the bodies do not separate"
 WINDOW = 500  # ticks of free motion that noise and offset are taken from
 
 
@@ -80,7 +80,7 @@ def rebound(records: np.ndarray, start: int, stop: int, period_s: float, vehicle
         return Rebound(None, "a graze", before, after)
     e = -(s[1] - pushed[1]) / (s[0] + pushed[0])
     if e <= 0.0:
-        return Rebound(None, GOES_ON, before, after)
+        return Rebound(None, NOT_SEPARATED, before, after)
     return Rebound(float(e), "", before, after)
 
 

@@ -173,10 +173,10 @@ def _sensor(row: dict[str, Any], path: str, file: Path) -> Sensor:
     if stream.time_s is None:
         raise ConfigurationError(f"{file.parent / row['file']}: no column with time stamps")
     values = {}
-    for column, said in row["columns"].items():
-        told = {"channel": said} if isinstance(said, str) else said
+    for column, given in row["columns"].items():
+        told = {"channel": given} if isinstance(given, str) else given
         if not isinstance(told, dict) or not isinstance(told.get("channel"), str) or set(told) - {"channel", "factor", "offset"}:
-            raise ConfigurationError(must_be(str(file), f"{path}.columns.{column}", "a channel, or { channel, factor, offset }", said))
+            raise ConfigurationError(must_be(str(file), f"{path}.columns.{column}", "a channel, or { channel, factor, offset }", given))
         one: Stream = stream
         values[told["channel"]] = one.stack([column.lower()])[:, 0] * float(told.get("factor", 1.0)) + float(told.get("offset", 0.0))
     if not values:
@@ -188,7 +188,7 @@ def _sensor(row: dict[str, Any], path: str, file: Path) -> Sensor:
 
 
 def channel(log: Log, name: str, position_m: np.ndarray | None = None) -> np.ndarray:
-    """A scalar of a run, (ticks,): of the log, or derived of a craft. Raises UsageError when there is none of this name."""
+    """A scalar of a run, (ticks,): of the log, or derived of a craft. Raises UsageError if no such scalar exists."""
     craft, _, what = name.partition(".")
     base, _, index = what.partition("[")
     if craft in CRAFTS and base in ("acceleration", "rate"):
@@ -547,7 +547,7 @@ def write_page(recording: Recording, log: Log, ranked: Sequence[Match], loads: d
     axes[-1].set_xlabel("run time, s", fontsize=9)
     rows = [(n, best.rms[n], "; ".join(f"{p} {v:.3g}" for p, v in best.phases[n].items()),
              "; ".join(f"{event} {1e3 * lag:+.1f}" for event, lag in best.left[n].items())) for n in names]  # fmt: skip
-    goes = f"It goes best with {text(best.run)}" if best.matches else f"It matches none of them; the least bad is {text(best.run)}"
+    goes = f"It matches best {text(best.run)}" if best.matches else f"It matches none of them; the best of them is {text(best.run)}"
     impulses = [(craft, *(f"{v:+.2f} ± {s:.2f}" for v, s in zip(one["impulse_n_s"], one["sigma_n_s"], strict=True)),
                  ", ".join(f"{v:+.2f}" for v in one["run_n_s"])) for craft, one in loads.items()]  # fmt: skip
     body = [

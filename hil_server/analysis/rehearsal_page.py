@@ -57,8 +57,8 @@ def _sheet(log: Log) -> str:
     sheet = rehearsal.score_sheet(log)
     rows = [(title, _scaled(sheet.get(key), factor)) for title, key, factor in ROWS]
     rows += [(f"… by {name.replace('_', ' ')}", count) for name, count in sheet.get("stopped_by", {}).items() if count]
-    said = in_words(log)
-    return table_html((), rows) + (f'<p class="note">{text(said)}.</p>' if said else "")
+    sentence = in_words(log)
+    return table_html((), rows) + (f'<p class="note">{text(sentence)}.</p>' if sentence else "")
 
 
 def _arm(log: Log) -> list[str]:
@@ -66,7 +66,7 @@ def _arm(log: Log) -> list[str]:
     if margin is None:
         return []
     joints = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
-    body = f"<p>{text(margin['said'])}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
+    body = f"<p>{text(margin['text'])}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
     return [section("Arm", body + drawn(("Compliance and loads", lambda: arm(log))))]
 
 

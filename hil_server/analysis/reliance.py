@@ -18,8 +18,8 @@ NOT_RELIED_ON = (
 
 
 def body(document: Mapping[str, Any], devices: Mapping[str, str]) -> str:
-    """The section of a report as HTML. document: the configuration of the run as plain tables; devices: what those of the stand said they
-    are, by table."""
+    """The section of a report as HTML. document: the configuration of the run as plain tables; devices: what those of the stand reported
+    they are, by table."""
     record = document.get("stand", {}).get("safety_record")
     if not isinstance(record, Mapping) or "state" not in record:
         signed = '<p class="note">Who signed the limits of the stand was not logged.</p>'
@@ -31,7 +31,7 @@ def body(document: Mapping[str, Any], devices: Mapping[str, str]) -> str:
             table = table_html(("limit", "in this test", "of the stand", "unit"), rows)
             signed += f"<h3>Stricter in this test than the stand allows</h3>{table}"
     if devices:
-        signed += f"<h3>Who was there</h3>{table_html(('device', 'what it says of itself'), list(devices.items()))}"
+        signed += f"<h3>Devices</h3>{table_html(('device', 'identity'), list(devices.items()))}"
     items = "".join(f"<li>{text(one)}</li>" for one in NOT_RELIED_ON)
     return f"{signed}<h3>This program is not relied on for</h3><ul>{items}</ul>"
 

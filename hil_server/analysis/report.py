@@ -19,7 +19,7 @@ from hil_server.analysis.opening import opening
 from hil_server.analysis.summary import summarise
 from hil_server.analysis.verdict import Verdict, bars, margin_bars, next_looks, stand_margins, verdict
 from hil_server.config import TestConfig
-from hil_server.config.files import Done, nobody, whole
+from hil_server.config.files import Done, no_progress, whole
 from hil_server.errors import HilError, UsageError, attempt
 from hil_server.line.run_header import CONFIGURATION, configuration
 from hil_server.pages.curves import Plot, histogram
@@ -69,11 +69,11 @@ CRAFT_COLUMNS = {
 
 def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str] | None = None, log: Log | None = None,
                 summary: Mapping[str, Any] | None = None, prediction: str | os.PathLike[str] | None = None,
-                done: Done = nobody) -> Path:  # fmt: skip
+                done: Done = no_progress) -> Path:  # fmt: skip
     """Writes `<log>.html` into out_dir (default: beside the log). Returns its path. Raises LogError, UsageError.
 
     log, summary: of this run where they are there already; prediction: log of the simulated variant, else the one that the run names; done:
-    is told how much is done of how much."""
+    called with the amount done and the total."""
     log = open_log(log_path) if log is None else log
     folder = Path(out_dir) if out_dir is not None else Path(log_path).parent
     path = folder / f"{Path(log_path).stem}.html"
@@ -87,7 +87,7 @@ def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str
 
 
 def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | os.PathLike[str] | None = None,
-         done: Done = nobody) -> str:  # fmt: skip
+         done: Done = no_progress) -> str:  # fmt: skip
     """The whole report as HTML. summary: of `summarise`, with `requirements` where the run was judged by any; prediction: as above."""
     s = summarise(log) if summary is None else summary
     requirements = s.get("requirements") or []
@@ -186,10 +186,10 @@ def _by_moment(s: Mapping[str, Any]) -> str:
         rows.append((name, MOMENTS[row["moment"]], *(row[key] for key in numbers), *row["wrench"].values(), marks))
     head = ("moment", "", "from s", "to s", "force, N", "at s", "moment, N.m", "at s", *pictures.FORCE, *pictures.MOMENT, "in its window")
     worth = s.get("peak_worth")
-    said = f"<p>Peak of the impact: {text(worth['said'])}.</p>" if worth else "<p>No impact.</p>"
+    intro = f"<p>Peak of the impact: {text(worth['text'])}.</p>" if worth else "<p>No impact.</p>"
     note = '<p class="note">Force and moment: size of the contact wrench on the target port. What the stand does by itself, before and '
     note += "after the closed loop, is no load of the docking: it stands here and counts nowhere else.</p>"
-    return said + table_html(head, rows) + note
+    return intro + table_html(head, rows) + note
 
 
 def _done(s: Mapping[str, Any]) -> list[str]:
@@ -219,8 +219,8 @@ def _requirements(requirements: Sequence[Mapping[str, Any]]) -> str:
     ]  # fmt: skip
     words = [(one["name"], one["words"]) for one in requirements if one.get("words")]
     words += [(one["name"], f"in its window: {'; '.join(one['marks'])}") for one in requirements if one.get("marks")]
-    said = "".join(f'<p class="note">{text(name)}: {text(line)}</p>' for name, line in words)
-    return bars_html(bars(requirements)) + table_html(head, rows, sortable=True) + said
+    intro = "".join(f'<p class="note">{text(name)}: {text(line)}</p>' for name, line in words)
+    return bars_html(bars(requirements)) + table_html(head, rows, sortable=True) + intro
 
 
 def _phases(phase: Any) -> str:
@@ -246,8 +246,8 @@ def _faults(s: Mapping[str, Any]) -> str:
     faults, notes = ([(f["name"], *(f[k] for k in ("severity", "tick", "time_s", "meaning", "action"))) for f in s[key]]
                      for key in ("fault_details", "note_details"))  # fmt: skip
     cause = s["cause"]
-    said = f'<p class="bad">{text(cause["text"])} (tick {cause["tick"]}, {cause["time_s"]:.3f} s).</p>' if cause else ""
-    body = said + table_html(("fault", *head), faults) if faults else '<p class="good">None.</p>'
+    intro = f'<p class="bad">{text(cause["text"])} (tick {cause["tick"]}, {cause["time_s"]:.3f} s).</p>' if cause else ""
+    body = intro + table_html(("fault", *head), faults) if faults else '<p class="good">None.</p>'
     return body + (table_html(("note, no fault", *head), notes) if notes else "")
 
 
@@ -302,10 +302,10 @@ def _contacts(s: Mapping[str, Any]) -> str:
     if len(contacts) > FIRST_CONTACTS:
         # of the docking, where there is one of it
         hardest = max([c for c in contacts if c.get("moment") != "stand"] or contacts, key=lambda one: one["peak_force_n"])
-        said = f"Of {len(contacts)} contacts, the hardest began at {hardest['begin_s']:.3f} s with {hardest['peak_force_n']:.0f} N."
+        intro = f"Of {len(contacts)} contacts, the hardest began at {hardest['begin_s']:.3f} s with {hardest['peak_force_n']:.0f} N."
         later = _columns(CONTACT_COLUMNS, contacts[FIRST_CONTACTS:MOST_CONTACTS]) + rest
         numbers = f"{FIRST_CONTACTS + 1} to {min(len(contacts), MOST_CONTACTS)}"
-        table = f"<p>{said}</p>{table}<details><summary>contacts {numbers}</summary>{later}</details>"
+        table = f"<p>{intro}</p>{table}<details><summary>contacts {numbers}</summary>{later}</details>"
     why = "".join(f"<li>{text(line)}</li>" for line in s["contacts_without_e"])
     return (f"<ul>{why}</ul>" if why else "") + table + note
 

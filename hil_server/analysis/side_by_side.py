@@ -81,7 +81,7 @@ def compared(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _sentences(designs: Sequence[dict[str, Any]]) -> list[str]:
     """What the other designs change against the first one, in words."""
-    first, said = designs[0], []
+    first, sentences = designs[0], []
     for other in designs[1:]:
         parts = []
         for key, words, unit, factor in FIGURES:
@@ -90,11 +90,11 @@ def _sentences(designs: Sequence[dict[str, Any]]) -> list[str]:
                 continue
             parts.append(f"{words} {_against(a, b)} ({factor * b:.0f} against {factor * a:.0f} {unit})")
         if parts:
-            said.append(f"{other['design']} against {first['design']}: {'; '.join(parts)}.")
+            sentences.append(f"{other['design']} against {first['design']}: {'; '.join(parts)}.")
         ends = {d["design"]: d["verdict"] for d in (first, other)}
         if len(set(ends.values())) > 1:
-            said.append("They do not end alike: " + ", ".join(f"{name} {end}" for name, end in ends.items()) + ".")
-    return said
+            sentences.append("They do not end alike: " + ", ".join(f"{name} {end}" for name, end in ends.items()) + ".")
+    return sentences
 
 
 def _against(a: float, b: float) -> str:

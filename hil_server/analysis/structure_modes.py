@@ -1,4 +1,4 @@
-"""Frequencies and damping ratios of what rings after a tap, out of the load cell.
+"""Frequencies and damping ratios of the structural modes after a tap, from the load cell.
 
     w(t) = sum_k Re(a_k e^{s_k t}) + constant + noise        s_k = -zeta_k w_k + i w_k sqrt(1 - zeta_k^2), a_k (6,) complex
 

@@ -40,8 +40,8 @@ def events(log: Log) -> list[tuple[float, str]]:
     for field, words in (("first_contact_time", "first contact"), ("capture_time", "capture")):
         if r[field][-1] >= 0.0:
             found.append((float(r[field][-1]), words))
-    for field, group, said in (("signal_discrete", "mechanism_signal", ""), ("mechanism_command", "mechanism_command", "command ")):
-        found += [(float(t[i]), f"{said}{name} {'on' if on else 'off'}") for i, name, on in switchings(r[field], BITS[group])]
+    for field, group, prefix in (("signal_discrete", "mechanism_signal", ""), ("mechanism_command", "mechanism_command", "command ")):
+        found += [(float(t[i]), f"{prefix}{name} {'on' if on else 'off'}") for i, name, on in switchings(r[field], BITS[group])]
     from hil_server.analysis.summary import faults_of
 
     found += [(float(f["time_s"]), f"{f['severity']}: {f['name']}") for f in faults_of(log)]

@@ -1,4 +1,4 @@
-"""What became of a run, in one line, and what to look at next: the first thing that a report says, out of its summary.
+"""Outcome of a run in one line, and what to check next: the first line of a report, from its summary.
 
 Requirements are tables with the keys name, verdict ("met", "violated" or "not judged"), value, limit, margin, unit, time_s, phase, source,
 words, as `--json` has them.
@@ -19,7 +19,7 @@ from rt_kernels.layout import CODES
 NEAR = 0.8  # of a limit: what comes nearer is worth a look
 FAULTS_SHOWN = 4
 LEVELS = ("good", "warn", "bad")
-# end of a run → level and word, where nothing else is to be said
+# end of a run → level and word, without further findings
 ENDS = {
     "captured": ("good", "captured"),
     "complete": ("good", "complete"),
@@ -34,7 +34,7 @@ WHY = {"time": "time is up", "region": "it left the region of the contact", "ove
 
 @dataclass(frozen=True)
 class Verdict:
-    """level: good, warn or bad; word: what became of it; line: why, in one sentence."""
+    """level: good, warn or bad; word: outcome; line: reason, in one sentence."""
 
     level: str
     word: str
@@ -50,33 +50,33 @@ def verdict(s: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]] = ()
     stalled = not s["captured"] and (s.get("arm") or {}).get("outcome") == "stalled"
     if stalled and level != "bad":
         level, word = "warn", "stalled"
-    said = [line] if (line := _why(s, word)) else []
+    parts = [line] if (line := _why(s, word)) else []
     if s["faults"] and s["end"] != "tripped":
         level = _worse(level, "warn")
-        said.append(f"{_counted(len(s['faults']), 'fault')}: {', '.join(s['faults'][:3])}")
+        parts.append(f"{_counted(len(s['faults']), 'fault')}: {', '.join(s['faults'][:3])}")
     if s["missed"]:
         level = _worse(level, "warn")
-        said.append(f"{_counted(s['missed'], 'period')} missed")
+        parts.append(f"{_counted(s['missed'], 'period')} missed")
     if not s["complete"]:
         level = _worse(level, "warn")
-        said.append("the log is incomplete")
+        parts.append("the log is incomplete")
     if injected := sum(row["kind"] == "injection" for row in s.get("done_to_the_run") or ()):
         level = _worse(level, "warn")
-        said.append(f"{_counted(injected, 'fault')} injected")
+        parts.append(f"{_counted(injected, 'fault')} injected")
     if (ledger := s.get("unit_ledger")) and not ledger["closes"]:
         level = _worse(level, "warn")
-        said.append(f"energy of the docking unit {ledger['in_words']}")
+        parts.append(f"energy of the docking unit {ledger['in_words']}")
     if absent := s.get("not_available"):
         level = _worse(level, "warn")
-        said.append(f"not available: {', '.join(one['figure'] for one in absent[:3])}")
+        parts.append(f"not available: {', '.join(one['figure'] for one in absent[:3])}")
     violated = [one["name"] for one in requirements if one["verdict"] == "violated"]
     judged = [one for one in requirements if one["verdict"] != "not judged"]
     if violated:
         level, word = "bad", f"{word}, requirement violated" if level != "bad" else word
-        said.append(f"{len(violated)} of {_counted(len(judged), 'requirement')} violated: {', '.join(violated[:3])}")
+        parts.append(f"{len(violated)} of {_counted(len(judged), 'requirement')} violated: {', '.join(violated[:3])}")
     elif judged:
-        said.append(f"all {len(judged)} requirements met" if len(judged) > 1 else "its requirement is met")
-    return Verdict(level, word, "; ".join(said))
+        parts.append(f"all {len(judged)} requirements met" if len(judged) > 1 else "its requirement is met")
+    return Verdict(level, word, "; ".join(parts))
 
 
 def _why(s: Mapping[str, Any], word: str) -> str:

@@ -24,8 +24,8 @@ SIZES = ("impact_force_n", "impact_moment_n_m", "peak_force_n", "peak_moment_n_m
 
 
 class Beginning(NamedTuple):
-    """A tick of a logged run that every case goes on from. log: its file; time_s: run time; settings: overrides of all cases from there on;
-    state: 16 hexadecimal digits over the state of the line there."""
+    """A tick of a logged run that every case continues from. log: its file; time_s: run time; settings: overrides of all cases from there
+    on; state: 16 hexadecimal digits over the state of the line there."""
 
     log: str
     tick: int
@@ -37,7 +37,7 @@ class Beginning(NamedTuple):
 def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float], settings: Sequence[str],
              begin: Beginning | None = None) -> dict[str, Any]:  # fmt: skip
     """Runs one case. text: the base test (`TestConfig.as_toml()`); keys, values: columns of the row that say what is varied; settings: the
-    same as `--set` would say it; begin: where the case goes on from, None: from its start.
+    same as `--set` would say it; begin: where the case continues from, None: from its start.
 
     Returns a row: number, conditions, end, captured, times, peak loads per component in the closed loop, largest force and moment
     (SIZES: of the impact, and of the closed loop; `hil_server.telemetry.moments`), largest strokes (analogue), largest magnitude of
@@ -88,7 +88,7 @@ def _loads(peaks: Peaks) -> dict[str, float]:
 
 
 def gone_on(begin: Beginning, config: TestConfig, settings: Sequence[str]) -> Resumed:
-    """The line of a case that goes on from a logged run. config: of the case; settings: what it changes beside the campaign's own
+    """The line of a case that continues a logged run. config: of the case; settings: what it changes beside the campaign's own
     overrides. Raises as `hil_server.run.branch.changed` does."""
     return branch.changed(_put_back(begin.log, begin.tick), (*begin.settings, *settings), config)
 

@@ -1,7 +1,7 @@
 """Runs the chunks of a campaign on this machine's cores or on a Dask cluster, and keeps what is done.
 
 Results are Parquet files named by their cases, written beside their place and moved there: a file is whole or not there. A campaign that
-was interrupted, whatever killed it, goes on with the chunks that are missing; nothing is repeated, nothing lost. A chunk whose worker
+was interrupted continues with the missing chunks; nothing is repeated or lost. A chunk whose worker
 died is run again; after three deaths it is run case by case, and a case that still kills its worker is recorded as an error.
 """
 
@@ -129,7 +129,7 @@ def _failed(arguments: tuple[Any, ...], why: str) -> list[dict[str, Any]]:
 
 def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
                      workers: int) -> Iterator[tuple[Chunk, list[dict[str, Any]]]]:  # fmt: skip
-    """A pool of processes; when a worker dies the pool is made anew with what has not come back."""
+    """A pool of processes; when a worker dies a new pool runs what is missing."""
     left = list(todo)
     deaths: dict[Chunk, int] = {}
     while left:
@@ -154,7 +154,7 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ..
 
 @contextlib.contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes, which end at once when this block is left early: nobody takes what they are at."""
+    """Worker processes, which end at once when this block is left early: their results would be discarded."""
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _die_with, (os.getpid(),))
     try:
         yield pool
@@ -170,7 +170,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _die_with(parent: int) -> None:
-    """In a worker, at its start: it ends when the campaign's process is gone, because nobody would take its results."""
+    """In a worker, at its start: it ends when the campaign's process is gone, because its results would be discarded."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -3,7 +3,7 @@
     [campaign]
     name = "idss"
     test = "docking.toml"                # the test that every case starts from; or, in its place,
-    from = "runs/x@contact-1s"           # LOG@TIME of a logged run: all cases go on from this one state (docs/checkpoints.md)
+    from = "runs/x@contact-1s"           # LOG@TIME of a logged run: all cases continue from this one state (docs/checkpoints.md)
     cases = 2000
     seed = 1
     sampling = "latin_hypercube"         # uniform, latin_hypercube, normal, corners, expert, saltelli
@@ -22,7 +22,7 @@
 uniform and latin_hypercube fill the box; normal is centred in it with the box at three standard deviations, cut there; corners are the
 box's worst cases: every parameter at one of its ends, signs drawn; expert takes the cases that the key `expert` lists, a row a case, values
 in the order of the box; saltelli is the design of SALib for first-order and total Sobol' indices, a number of cases that is a power of two
-times two more than there are variables. A case is its number: the same number and seed give the same conditions, whoever computes them.
+times two more than there are variables. A case is its number: the same number and seed give the same conditions on every machine.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ CAMPAIGN = Table(
         Parameter("description", "str", "-", "what it is", default=""),
         Parameter("source", "str", "-", "where the box comes from", default=""),
         Parameter("test", "str", "-", "test file that every case starts from; or `from`", default=""),
-        Parameter("from", "str", "-", "LOG@TIME: tick of a logged run that every case goes on from, instead of `test`", default=""),
+        Parameter("from", "str", "-", "LOG@TIME: tick of a logged run that every case continues from, instead of `test`", default=""),
         Parameter("cases", "int", "-", "number of cases", low=1, high=10_000_000),
         Parameter("seed", "int", "-", "seed of the sampling", default=1, low=0, high=2**31 - 1),
         Parameter("sampling", "str", "-", "how the box is filled", default="latin_hypercube", choices=SAMPLINGS),
@@ -74,7 +74,7 @@ BOX = Table([replace(p, kind="floats", shape=2, default=None) for p in BOX_KEYS.
 class Plan:
     """A checked campaign. base: the test with the campaign's overrides; keys: columns of what is varied, the box first; low, high: of the
     box, in their order; vary: what is varied beside it; R: correlation of the normal scores; base_values: what factors multiply; begin: the
-    state that every case goes on from, None: each from the start of the test."""
+    state that every case continues from, None: each from the start of the test."""
 
     name: str
     cases: int
@@ -264,15 +264,15 @@ def _test(head: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str
 
 def _beginning(head: dict[str, Any], box: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str],
                file: str) -> tuple[TestConfig, Beginning]:  # fmt: skip
-    """The configuration of the logged run with the campaign's overrides and requirements, and the state that the cases go on from. Raises
-    ConfigurationError, and what `hil_server.run.branch.resumed` raises."""
+    """The configuration of the logged run with the campaign's overrides and requirements, and the state that the cases continue from.
+    Raises ConfigurationError, and what `hil_server.run.branch.resumed` raises."""
     from hil_server.run import branch
 
     if head["test"]:
         raise ConfigurationError(line(file, "campaign.from", "beside campaign.test", head["from"], limit="one of both", unit="-"))
     if box:
-        said = "keys under [[vary]]: the logged run has begun with its own"
-        raise ConfigurationError(line(file, "box", "initial conditions with campaign.from", ", ".join(box), limit=said, unit="-"))
+        allowed = "keys under [[vary]]: the logged run has begun with its own"
+        raise ConfigurationError(line(file, "box", "initial conditions with campaign.from", ", ".join(box), limit=allowed, unit="-"))
     settings = (*_settings(head), *overrides)
     begin = branch.resumed(head["from"])
     if begin.checkpoint is None:
@@ -283,7 +283,7 @@ def _beginning(head: dict[str, Any], box: dict[str, Any], demanded: Sequence[Any
     document["requirement"] = [*(row for row in document.get("requirement", ()) if row["name"] not in mine), *demanded]
     config = test_from_toml(toml_text.dumps(document), label=head["from"])
     if settings:
-        branch.changed(begin, settings, config)  # what cannot be changed there is said now, not by every case
+        branch.changed(begin, settings, config)  # what cannot be changed there is refused now, not in every case
     state = hashlib.sha256(repr(sorted(begin.checkpoint.parts.items())).encode()).hexdigest()[:16]
     return config, Beginning(str(begin.log.path.absolute()), begin.tick, begin.time_s, settings, state)
 

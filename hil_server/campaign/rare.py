@@ -14,7 +14,7 @@ independent, so that it is too narrow. Both work on standard normal variables, w
 variables turn into cases. `campaign.cases` is the most that are run. A case without the outcome (an error; never captured, for a time of
 capture) counts as the event, and the result says how many there were.
 
-A level's cases depend on the results of the levels before and on the seed alone: a study that was killed reads what is there and goes on.
+A level's cases depend on the results of the levels before and on the seed alone: a study that was killed reads what is there and continues.
 """
 
 import math

@@ -46,7 +46,7 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
         f"<p>{text(plan.description)}{f' ({text(plan.source)})' if plan.source else ''}</p>",
         f'<p class="note">test {text(base.test["name"])}: {text(base.mechanism["name"])}, {_craft(base.active_vehicle)} to '
         f"{_craft(base.target_vehicle)} · {plan.cases} cases, {text(plan.sampling)}, seed {plan.seed}</p>",
-        *([] if plan.begin is None else [f"<p>Every case goes on from {text(plan.begin.log)} at {plan.begin.time_s:.3f} s.</p>"]),
+        *([] if plan.begin is None else [f"<p>Every case continues from {text(plan.begin.log)} at {plan.begin.time_s:.3f} s.</p>"]),
         *([f'<p class="banner">Made with synthetic geometry: {text(", ".join(invented))}.</p>'] if invented else []),
         *([f'<p class="banner bad">{summary["errors"]} cases ended with an error: see the column error of the results.</p>']
           if summary["errors"] else []),  # fmt: skip
@@ -99,12 +99,12 @@ def _outcome(s: dict[str, Any]) -> str:
     rows += [share(f"ended: {end}", count, wilson(count, s["cases"])) for end, count in s["ends"].items()]
     rows += [share(f"fault: {name}", count, wilson(count, s["cases"])) for name, count in s["faults"].items()]
     after = s["capture_after_s"]
-    said = "" if not after else (
+    intro = "" if not after else (
         f"<p>Capture after first contact: median {after['p50']:.2f} s, 95 % {after['p95']:.2f} s, latest {after['max']:.2f} s.</p>"
     )  # fmt: skip
-    said += ("<p>No verdict: the case ended with an error, or a model left the range in which it holds. Whether it would have captured is "
+    intro += ("<p>No verdict: the case ended with an error, or a model left the range in which it holds. Whether it would have captured is "
              "not known: it counts neither for nor against.</p>") if s["no_verdict"] else ""  # fmt: skip
-    return table_html(("", "cases", "of", "share", "95 % interval (Wilson)"), rows) + said
+    return table_html(("", "cases", "of", "share", "95 % interval (Wilson)"), rows) + intro
 
 
 def _verdict(s: dict[str, Any]) -> tuple[str, str, str]:
@@ -133,8 +133,8 @@ def _requirements(s: dict[str, Any]) -> list[str]:
                      found["not_judged"], f"{low:.4f} … {high:.4f}", found["violated_max"], *margin, found["source"]))  # fmt: skip
     head = ("requirement", "", "violated", "met", "not judged", "share violated, 95 % (Wilson)", "allowed", "least margin", "1 %", "5 %",
             "median", "source")  # fmt: skip
-    said = "<p>Of every case, in the unit of its bound; a margin below zero is beyond it.</p>"
-    return [section("Requirements", said + table_html(head, rows, sortable=True))]
+    intro = "<p>Of every case, in the unit of its bound; a margin below zero is beyond it.</p>"
+    return [section("Requirements", intro + table_html(head, rows, sortable=True))]
 
 
 def _conditions(plan: Plan, table: Any, indices: dict[str, list[Index]]) -> str:
@@ -152,12 +152,12 @@ def _conditions(plan: Plan, table: Any, indices: dict[str, list[Index]]) -> str:
         of_two = ((force, of_force, "impact force"), (captured.astype(float), of_capture, "captured"))
         correlation = (_strongest(x[m], centre, y[m], alone.get((outcome, v.name))) for y, m, outcome in of_two)
         rows.append((named(v.name), v.distribution + (", factor" if v.factor else ""), *ends, *correlation))
-    said = (
+    intro = (
         "<p>Rank correlation (Spearman), of the value or of its distance from the middle, whichever is stronger. It sees what rises or "
         "falls with them alone: beside it the share of the variance that the variable explains in any way (Sobol' index of first order), "
         "where there are cases enough for it.</p>"
     )
-    return said + table_html(("", "distribution", "from", "to", "with the force of the impact", "with the capture"), rows)
+    return intro + table_html(("", "distribution", "from", "to", "with the force of the impact", "with the capture"), rows)
 
 
 def _strongest(x: np.ndarray, centre: float, y: np.ndarray, alone: float | None = None) -> str:
@@ -176,13 +176,13 @@ def _sensitivity(indices: dict[str, list[Index]]) -> list[str]:
         for i in sorted(found, key=lambda i: -i.first):
             total = "" if math.isnan(i.total) else f"{i.total:.3f} ± {i.total_half:.3f}"
             rows.append((outcome, named(i.key), f"{i.first:.3f} ± {i.first_half:.3f}", total))
-    said = (
+    intro = (
         "<p>Share of an outcome's variance that each variable explains (Sobol' indices with 95 % intervals): first order alone, total "
         "with its interactions (only from the sampling saltelli).</p>"
     )
     listed = table_html(("outcome", "variable", "first order", "total"), rows)
     drawn = embedded(_shares(indices), "Sobol' indices of every variable, first order and total, by outcome")
-    return [section("Sensitivity", f"{said}{drawn}<details><summary>figures</summary>{listed}</details>")]
+    return [section("Sensitivity", f"{intro}{drawn}<details><summary>figures</summary>{listed}</details>")]
 
 
 def _rare(rare: dict[str, Any] | None) -> list[str]:
@@ -215,8 +215,8 @@ def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) ->
         f'<a href="{text(os.path.relpath(Path(one["log"]).with_suffix(".html"), folder))}">case {one["number"]}</a>' for one in worst
     )
     ways = "".join(f"<li><code>{text(one['branch'])}</code></li>" for one in worst if one.get("branch"))
-    said = "to go on from before their first contacts with other keys"
-    branches = f"<details><summary>{said}</summary><ul>{ways}</ul></details>" if ways else ""
+    intro = "commands that continue them from before their first contacts, with other keys"
+    branches = f"<details><summary>{intro}</summary><ul>{ways}</ul></details>" if ways else ""
     return f"<p>Run again with full logs: {links}</p>{branches}{table_html(head, rows, sortable=True)}"
 
 

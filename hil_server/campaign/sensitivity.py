@@ -6,7 +6,7 @@ first order     share of the outcome's variance that one variable alone explains
 total           share that goes when the variable is fixed, its interactions included: only from the design of sampling "saltelli"
                 (Saltelli et al. 2010), whose first-order indices are then given, too
 
-Variables that are correlated have no such shares; then nothing is said.
+Variables that are correlated have no such shares; then none are given.
 """
 
 import math
@@ -21,7 +21,7 @@ from hil_server.config.checks import line
 from hil_server.errors import ConfigurationError
 from hil_server.host.installation import with_group
 
-LEAST = 100  # cases below which nothing is said
+LEAST = 100  # fewest cases for a result
 RESAMPLES = 60
 SAMPLED = ("uniform", "latin_hypercube", "normal")
 

@@ -66,7 +66,7 @@ def _ranks(x: np.ndarray) -> np.ndarray:
 
 
 def demanded(table: Any, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What became of each requirement over the cases. rows: the requirements as the test has them.
+    """Verdicts on each requirement over the cases. rows: the requirements as the test has them.
 
     By name: met, violated, not_judged (cases; an error of a case counts among the last); share of the judged ones that violate it and its
     95 % interval, the share that its file allows, and whether it is kept; margin (p0 is the smallest, p1, p5, p50) and its unit."""

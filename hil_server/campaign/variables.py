@@ -35,7 +35,7 @@ from hil_server.errors import ConfigurationError
 from rt_kernels.parameters import Parameter
 
 DISTRIBUTIONS = ("uniform", "normal", "table")
-CUT = 4.0  # standard deviations at which a normal variable ends when it is not said where
+CUT = 4.0  # standard deviations at which a normal variable ends without given ends
 EDGE = 1e-15  # quantiles of the copula's normal scores stay inside by this
 VARY = Table(
     (
@@ -154,8 +154,8 @@ def _variable(row: dict[str, Any], path: str, file: str, faults: list[str]) -> V
             return None
         low, high = mean - CUT * sigma if low is None else low, mean + CUT * sigma if high is None else high
     if low is None or high is None or not low < high:
-        said = f" (mean = {mean!r}, sigma = {sigma!r})" if kind == "normal" else ""
-        faults.append(line(file, path, f"ends not in order{said}", [low, high], limit="low < high", unit="-"))
+        given = f" (mean = {mean!r}, sigma = {sigma!r})" if kind == "normal" else ""
+        faults.append(line(file, path, f"ends not in order{given}", [low, high], limit="low < high", unit="-"))
         return None
     return Variable(row["name"] or keys[0], tuple(keys), kind, low, high, mean or 0.0, sigma or 0.0, factor=row["factor"])
 

@@ -42,7 +42,7 @@ def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) 
 
 
 def branch_command(log: Path) -> str:
-    """The command that goes on from a worst case before its first contact, with keys to be changed; from its start where there is none in
+    """The command that continues a worst case from before its first contact, with keys to be changed; from its start where there is none in
     it."""
     flown = open_log(log)
     start, contact = float(flown.time_s[0]), float(flown.records["first_contact_time"][-1])

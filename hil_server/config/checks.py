@@ -61,7 +61,7 @@ def unknown_key(file: str, path: str, value: Any, key: str, known: Iterable[str]
 
 
 def unknown_table(file: str, path: str, name: str, value: Any, known: Iterable[str]) -> str:
-    """A table, or a key of a file, that is none of those the file may have."""
+    """A table, or a key of a file, that the file may not have."""
     if name in FORMER_ROLES:
         return f"{file}: {path}: was renamed {FORMER_ROLES[name]}"
     return unknown_key(file, path, value, name, known)

@@ -18,8 +18,8 @@ INT_MAX = 2**63  # TOML's whole numbers have 64 bits
 Done = Callable[[float, float], None]  # what long work tells: how much is done of how much
 
 
-def nobody(done: float, whole: float) -> None:
-    """Who is told where nobody wants to know."""
+def no_progress(done: float, whole: float) -> None:
+    """Ignores the progress."""
 
 
 def check_file(path: str | os.PathLike[str]) -> None:

@@ -1,6 +1,6 @@
-"""Names that were others once, in one place: what a file that still has them is told, and how the configuration of an old log is read.
+"""Names that were others once, in one place: the answer to a file that still has them, and how the configuration of an old log is read.
 
-A user's file with a former name is refused with the new one. The configuration in the header of a log is mapped without a word, so that
+A user's file with a former name is refused with the new one. The configuration in the header of a log is mapped without a message, so that
 runs replay whatever the names were when they were logged.
 """
 
@@ -60,7 +60,7 @@ MOVED: dict[tuple[str, str], tuple[str, str]] = {
 
 _IN_IDENTITY = ("is in identity, which says vendor, product, revision and serial number of each drive: leave it out; hil-server run prints "
                 "the lines of identity of the drives that are there")  # fmt: skip
-# (role of a part, former key) → where what it said stands now, for a key that has no successor of its own.
+# (role of a part, former key) → where its content is now, for a key that has no successor of its own.
 GONE: dict[tuple[str, str], str] = {
     ("drives", "vendor_id"): _IN_IDENTITY,
     ("drives", "product_code"): _IN_IDENTITY,
@@ -99,7 +99,7 @@ def present_key(key: str, declared: Collection[str]) -> str:
 
 
 def gone(key: str, declared: Collection[str]) -> str:
-    """What a table is told of a key that it had once, empty for one that it has or never had."""
+    """Message for a key that a table had once, empty for one that it has or never had."""
     return "" if key in declared or "identity" not in declared else next((words for (_, old), words in GONE.items() if old == key), "")
 
 

@@ -72,14 +72,14 @@ def _is_a(kind: str, wanted: str, file: str) -> str:
 
 
 def _kind_of_file(path: Path) -> str | None:
-    if not path.is_file():  # a device or a pipe is left to whoever reads it
+    if not path.is_file():  # a device or a pipe is left to its reader
         return None
     try:
         with path.open("rb") as stream:
             if stream.read(len(LOG_MAGIC)) == LOG_MAGIC:
                 return "log"
         return kind_of(files.parse_toml(files.read_text(path))) if path.suffix == ".toml" else None
-    except (OSError, ValueError):  # whoever reads it reports the fault
+    except (OSError, ValueError):  # its reader reports the fault
         return None
 
 

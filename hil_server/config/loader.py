@@ -515,8 +515,8 @@ class _Check:
         if left := crafts.dropped(registry.part("dynamics", name), vehicles):
             fitting = crafts.dynamics_for(vehicles)[0]
             limit = f"{fitting!r}, or no part: the server takes it" if fitting else "crafts without them: no part flies both"
-            said = f"would not fly all of the crafts ({'; '.join(left)})"
-            self.faults.append(line(*self.where("dynamics.part"), said, name, limit=limit, unit="-"))
+            what = f"would not fly all of the crafts ({'; '.join(left)})"
+            self.faults.append(line(*self.where("dynamics.part"), what, name, limit=limit, unit="-"))
 
     def controlled(self) -> None:
         """A craft with a body that bends as its root names the one that its own control acts on. Logs from before the key replay."""

@@ -144,10 +144,10 @@ def sign(file: Path, owner: str, date: str) -> tuple[str, dict[str, str]]:
 
 
 def demand_signed(stand: Mapping[str, Any], file: str) -> None:
-    """For a stand of hardware. Raises ConfigurationError when nobody has signed its limits, or when they are not those that were signed."""
+    """For a stand of hardware. Raises ConfigurationError when its limits are unsigned, or changed after signing."""
     record = stand["safety_record"]
     if record["state"] != "signed":
-        what = "nobody has signed the limits of this stand" if record["state"] == "unsigned" else "the limits were changed after signing"
+        what = "the limits of this stand are not signed" if record["state"] == "unsigned" else "the limits were changed after signing"
         raise ConfigurationError(f"{file}: safety_record: {what}: check them, then hil-server sign {file} --owner 'YOUR NAME'")
     if record["set_keys"]:
         raise ConfigurationError([f"--set: {key}: belongs to the signed tables of a stand of hardware: change it in {file} and sign that "
@@ -157,7 +157,7 @@ def demand_signed(stand: Mapping[str, Any], file: str) -> None:
 def in_words(record: Mapping[str, Any]) -> str:
     """A stand file's signature in one line."""
     if record["state"] == "unsigned":
-        words = "limits of the stand: signed by nobody"
+        words = "limits of the stand: not signed"
     else:
         words = f"limits of the stand: signed by {record['owner']}, {record['date']}" + (
             f", {record['checksum'][:19]}" if record["state"] == "signed" else "; CHANGED after that")

@@ -98,11 +98,11 @@ TELEMETRY = (
     Parameter("keys", "str", "-", "folder with CURVE keys; required off loopback", default=""),
     Parameter("users", "str", "-", "users of this machine who may command beside the one who runs the server, by name, with blanks between",
               default=""),
-    Parameter("on_record_lost", "str", "-", "what ends a live run that can no longer be recorded: the platform goes home, or a trip",
+    Parameter("on_record_lost", "str", "-", "end of a live run that cannot be recorded: the platform returns home, or a trip",
               default="park", choices=("park", "trip")),
     Parameter("log_every", "int", "ticks", "simulations only: logs every n-th tick, every one in which a state changes or a load component "
               "reaches a new peak", default=1, low=1, high=10000),
-    Parameter("checkpoint_every_s", "float", "s", "simulations only: run time between two checkpoints, from which simulate --from goes on; "
+    Parameter("checkpoint_every_s", "float", "s", "simulations only: run time between two checkpoints, for simulate --from; "
               "further ones where a phase changes, at the first contact, the capture and a stop; 0: none", default=5.0, low=0.0, high=1e5),
 )  # fmt: skip
 
@@ -206,7 +206,7 @@ DRIVE_MODEL = (
 # Beside the parameters of the machine itself (`stand_model`).
 IDENTIFIED = (
     Parameter("drive_delay_s", "float", "s", "transport delay of the drives", default=0.002, low=-0.1, high=0.1),
-    Parameter("mode_hz", "floats", "Hz", "what rings on the load cell after a tap", default=(), low=0.1, high=1000.0),
+    Parameter("mode_hz", "floats", "Hz", "modes of the structure on the load cell after a tap", default=(), low=0.1, high=1000.0),
     Parameter("mode_damping", "floats", "-", "damping ratio of each", default=(), low=0.0, high=1.0),
     Parameter("date", "str", "-", "when it was identified; empty: the manufacturers' figures", default=""),
     Parameter("misfit", "float", "-", "mean square of what the machine did not follow, in units of the noise; 1: nothing but noise",

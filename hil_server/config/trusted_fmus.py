@@ -1,8 +1,8 @@
 """Which FMUs may run when a log asks for them: an FMU is machine code, and a log may be somebody else's.
 
-A test file names its FMU with file and SHA-256, and whoever starts the test has said so. The configuration of a log has the same words, but
-they are those of whoever wrote the log: what it names runs when its SHA-256 is in this user's list (`hil-server fmu trust FILE`), when a
-test file has named it in this process, or with `--run-fmu`.
+A test file names its FMU with file and SHA-256, and the person who starts the test has chosen it. The configuration of a log has the same
+words, but they come from the author of the log: what it names runs when its SHA-256 is in this user's list (`hil-server fmu trust FILE`),
+when a test file has named it in this process, or with `--run-fmu`.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from hil_server.errors import UsageError
 from rt_kernels.control.fmu.description import sum_of
 
 LINE = re.compile(r"(?P<sum>[0-9a-f]{64})(?:  (?P<name>[^\0-\x1f]*))?")
-_named_here: set[str] = set()  # by test files that this process was told to run
+_named_here: set[str] = set()  # by test files that this process runs
 _any = False
 
 

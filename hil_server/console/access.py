@@ -1,4 +1,4 @@
-"""Who may look: on this machine everybody, from elsewhere whoever has the token; and only our own pages may talk to us, and may do little.
+"""Access to the console: on this machine everybody, from elsewhere with the token; only its own pages may send, with few rights.
 
 An ASGI layer around the whole application, web sockets included. `Host` must be a name that the console was started for (or loopback), so
 that no foreign name that resolves to this machine gets in; `Origin`, where a browser sends one, must be that same host; and nothing at all

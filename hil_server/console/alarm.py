@@ -41,7 +41,7 @@ def safety(last: Mapping[str, Any]) -> str:
 
 
 def end_of(last: Mapping[str, Any], status: Mapping[str, Any]) -> str:
-    """Why the run ended, "" while it runs as far as anybody has said: its last phase, or the telemetry process's last word."""
+    """Why the run ended, "" while it runs as far as is known: its last phase, or the telemetry process's last word."""
     if code_name("phase", last["phase"]) != "ended" and status.get("running", True):
         return ""
     cause = code_name("end_cause", last["end_cause"]).replace("_", " ")

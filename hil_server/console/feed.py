@@ -40,12 +40,12 @@ class Line:
 
 
 class Feed:
-    """newest: last `slow` message, None before the first. status: last answer about log, ring and desk. about: what `describe` said.
+    """newest: last `slow` message, None before the first. status: last answer about log, ring and desk. about: answer of `describe`.
 
     history: the last minute of every channel; joints: names of the crafts' joints; lines: events and faults, newest first; lost: messages
     that did not reach us; trouble: why nothing comes, in words; picture: how to draw the run; listeners: called at every `slow` message.
 
-    What pages are told only when it is another object: facts (of the run: ledger, tunable parameters, limits, channels with units),
+    Sent to pages only when it is another object: facts (of the run: ledger, tunable parameters, limits, channels with units),
     requirements (with their margins so far), rows (the lines as plain data), programme (the newest one below `logs`, see
     `hil_server.console.programme.shown`).
     """

@@ -1,8 +1,8 @@
 """A page's own line to the console, beside NiceGUI's: frames to the page, commands and sticks from it.
 
 A `Pane` is one open page. It shows the live run, or a log at the time that the page asks for. Of a live run it gets the newest frame
-whenever it has shown the last but one: a slow or stopped page gets fewer frames, its queue holds two, and nobody waits for it. What the
-page sends (what is none of these is passed over):
+whenever it has shown the last but one: a slow or stopped page gets fewer frames, its queue holds two, and no one else is delayed. What the
+page sends (anything else is ignored):
 
     {"ack": n, "age": ms}          frame n has been shown, so old (None when the age means nothing)
     {"clock": t}                   wants the server's clock
@@ -196,7 +196,7 @@ class Pane:
             self._said = situation
             news.append({"state": situation})
         feed = self.feed
-        # what a page is told anew only when it is another object
+        # sent to a page again only when it is another object
         for key, value in (("facts", feed.facts), ("requirements", feed.requirements), ("lines", feed.rows), ("programme", feed.programme)):
             if self._told.get(key) is not value:
                 self._told[key] = value
@@ -305,7 +305,7 @@ class Pane:
         self.say(await self.commander.take_over())
 
     def _send_hand(self, message: dict[str, Any]) -> None:
-        """A record of the page's sticks goes on at once, as from a hand-controller process. Refused where the run is no rehearsal."""
+        """A record of the page's sticks is forwarded at once, as from a hand-controller process. Refused where the run is no rehearsal."""
         from hil_server.operator_desk.sender import HandSender
 
         if not self.feed.picture.rehearsal or not self.commands:

@@ -56,7 +56,7 @@ def card(name: str, classes: str = "") -> ui.element:
 
 
 def command_button(name: str) -> ui.button:
-    """Gives a command without arguments over the page's own line: NiceGUI drops a click while its socket is away, and nobody would know."""
+    """Gives a command without arguments over the page's own line: NiceGUI drops a click while its socket is away, unnoticed."""
     button = ui.button(name).props(f"dense id={name}")
     button.on("click", js_handler=f"() => window.hilCommand('{name}')")
     return button

@@ -29,7 +29,7 @@ RECORDED_SOFTIRQ = 0.3  # of the lateness
 BUSY_STEAL = 0.1  # of a core's time: then the machine below is to blame, whatever ran on this one
 
 REMEDIES = {
-    "stopped": "nobody may stop (SIGSTOP, Ctrl-Z, a debugger) the server during a run",
+    "stopped": "do not stop the server during a run (SIGSTOP, Ctrl-Z, a debugger)",
     "page_fault": "allow the memory lock (docs/real-time-host.md, Recipe); a part must not take memory in its step",
     "other_thread": "isolate the loop's core (isolcpus, docs/real-time-host.md); move that program to other cores (taskset)",
     "softirq": "keep network and disk interrupts off the loop's core (irqaffinity, rps_cpus); a PREEMPT_RT kernel",
@@ -70,9 +70,9 @@ class Late(NamedTuple):
 class Around:
     """What happened on the loop's core from a little before the late tick to a little after it.
 
-    ran: who had the core between the tick's time and its beginning, (name, share), None where nobody saw it; "idle" for nobody, "loop" for
+    ran: who had the core between the tick's time and its beginning, (name, share), None where unknown; "idle" for no thread, "loop" for
     the loop itself; above: one of these is real-time itself. busy: threads that used the core in the window, (name, ns), most first, when
-    `ran` is not known. softirq_time: kind → share of that same time, None where nobody recorded it; softirqs: kind → how many, without
+    `ran` is not known. softirq_time: kind → share of that same time, None where not recorded; softirqs: kind → how many, without
     those that every busy core has; softirq_unseen: those of them that the record left out; softirq_share: of the core's time in the last
     0.2 s, as sampled; steal_share: in the last 0.5 s.
     interrupts: line → how many more than usual. interrupt_s, steal_s: what the kernel accounts for, in its steps of 10 ms. stopped: the
@@ -130,7 +130,7 @@ def _held_up(around: Around, others: list[tuple[str, float]]) -> tuple[str, str]
         return ("interrupt", name) if name.startswith("irq/") else ("other_thread", name)
     if around.ran is None:
         return "other_thread", around.busy[0][0] if around.busy else ""
-    # no thread had the core, and it was not free: it was in the kernel, on behalf of nobody
+    # no thread had the core, and it was not free: it was in the kernel, on behalf of no thread
     if around.softirqs and around.softirq_time is None:
         return "softirq", _most(around.softirqs)
     if around.softirq_unseen:

@@ -1,6 +1,6 @@
 """State of the PTP clocks of this machine, for the header of the log: what the kernel's clocks and `ptp4l` say of themselves.
 
-Whoever compares stamps of two machines (a sensor's, a camera's) wants to know whether their clocks were one. Nothing here is needed for a
+To compare stamps of two machines (a sensor's, a camera's), their clocks must be one. Nothing here is needed for a
 run.
 """
 

@@ -5,7 +5,7 @@
         ...                          # host.missing: one line for each thing that was refused, with its remedy
 
 The loop thread itself pins itself, takes SCHED_FIFO and a timer slack of 1 ns (the wall clock does it, at tick 0); this class does what
-belongs to the process: memory lock, CPU latency request, all other threads off the loop's core. Without the privilege the run goes on in
+belongs to the process: memory lock, CPU latency request, all other threads off the loop's core. Without the privilege the run continues in
 the declared soft mode (`priority` 0).
 """
 
@@ -154,7 +154,7 @@ def choose_core() -> int:
 
 
 def live_runs() -> list[int]:
-    """Process numbers of the live runs on this machine (in this network namespace), whoever started them."""
+    """Process numbers of the live runs on this machine (in this network namespace), of all users."""
     names = (line.split()[-1] for line in _read("/proc/net/unix").splitlines())
     return sorted(int(name.removeprefix(RUN_MARK)) for name in names if name.startswith(RUN_MARK))
 

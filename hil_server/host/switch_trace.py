@@ -178,7 +178,7 @@ class SoftirqTrace(Trace):
         return np.where(begun & ended, records["which"].astype(np.int64), NONE)
 
     def kinds(self, begin: int, end: int) -> dict[str, float] | None:
-        """Softirq → share of this time that the core was in it. None where nobody knows."""
+        """Softirq → share of this time that the core was in it. None where unknown."""
         shares = self.shares(begin, end)
         return None if shares is None else {SOFTIRQS[which]: share for which, share in shares if 0 <= which < len(SOFTIRQS)}
 

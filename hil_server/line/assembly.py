@@ -300,7 +300,7 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
            logged: Mapping[str, Any] | None = None, given: np.ndarray | None = None) -> Assembly:  # fmt: skip
     """Stages, shared block, clock and line. devices: the ports that touch the stand, opened, so that their `delays` are known; clock: makes
     the clock of a live run out of period, duration and block; None: a simulation; logged: delays and sensor scale of the run that this one
-    resumes, for which its stages are built in place of those of the devices; given: records of a log with a command, which the line
+    continues, for which its stages are built in place of those of the devices; given: records of a log with a command, which the line
     takes again at their ticks."""
     context |= logged or {}
     first = {role: part_of(config, role, context) for role in ("wrench", "dynamics")}

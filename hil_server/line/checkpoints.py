@@ -1,7 +1,7 @@
 """Checkpoints of a simulation while it runs: when, and what they hold (form: `hil_server.telemetry.checkpoint`).
 
-The clock of the simulation pauses the line between two ticks; the line's own thread takes the bytes and goes on. A live run takes none: its
-loop has no time to copy some hundred kilobytes, and its stand is a machine that cannot be put back.
+The clock of the simulation pauses the line between two ticks; the line's own thread takes the bytes and continues. A live run takes none:
+its loop has no time to copy some hundred kilobytes, and its stand is a machine that cannot be put back.
 """
 
 from collections import deque
@@ -63,8 +63,8 @@ def refuse_foreign(checkpoint: Checkpoint) -> None:
     """Raises ValueError for a checkpoint of another build: its structs are not ours."""
     own = build_id()
     if checkpoint.build_id != own:
-        said = "simulate the test again and go on from that log"
-        raise ValueError(f"it is of build {checkpoint.build_id!r:.80}, limit this build, {own!r}: {said}")
+        remedy = "simulate the test again and continue from that log"
+        raise ValueError(f"it is of build {checkpoint.build_id!r:.80}, limit this build, {own!r}: {remedy}")
 
 
 def put_back(checkpoint: Checkpoint, test: Assembly) -> None:

@@ -112,8 +112,8 @@ def ledger(drive: Mapping[str, Any] | PlatformModel, *, period_s: float, filter_
            sensor_age_s: float = 0.0, setpoint_ticks: float = 0.0, measured_leg_delay_s: float = 0.0, integrator_late_ticks: float = 0.0,
            origins: Mapping[str, str] | None = None) -> DelayLedger:  # fmt: skip
     """drive: frequency_hz, damping, delay_s, origin, or the machine of the stand. setpoint_ticks: ticks until a setpoint acts;
-    integrator_late_ticks: against symplectic Euler; the rest in seconds. origins: of what the devices said, by its key; configured where
-    none is given."""
+    integrator_late_ticks: against symplectic Euler; the rest in seconds. origins: of what the devices reported, by its key; configured
+    where none is given."""
     model = drive if isinstance(drive, PlatformModel) else None
     drive = drive.drive() if isinstance(drive, PlatformModel) else drive
     ideal = drive["frequency_hz"] == 0.0

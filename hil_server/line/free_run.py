@@ -58,8 +58,8 @@ def blocks(test: Assembly, at_pause: Callable[[], None] | None = None) -> Iterat
 
 
 def run_in_pieces(line: LoopLine, ticks: int, done: Done) -> None:
-    """Runs a line that needs nobody beside it to its end, on this thread: between two pieces Ctrl-C is heard, and `done` told how many of
-    the `ticks` are run."""
+    """Runs a line that needs no other process to its end, on this thread: between two pieces Ctrl-C is heard, and `done` called with how
+    many of the `ticks` are run."""
     line.clock.pause_every(PIECE_TICKS, line.sample)
     line.run()
     while line.clock.paused:

@@ -44,7 +44,7 @@ class PlatformModel:
         return PlatformLead(self.S @ found.L1 @ back, self.S @ found.L2 @ back, np.asarray(found.left))
 
     def drive(self) -> dict[str, Any]:
-        """The second order with delay that is nearest to the response along the docking axis: what parts that know one drive are told."""
+        """The second order with delay that is nearest to the response along the docking axis: for parts that model one drive."""
         from scipy.optimize import least_squares
 
         f = np.geomspace(*DRIVE_BAND_HZ, 40)

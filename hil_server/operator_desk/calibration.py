@@ -84,7 +84,7 @@ class Axis:
         """Raises FaultyDeviceError for a value that the stick cannot have (broken wire, wrong device)."""
         u = self.sign * (raw - self.centre) / self.range
         if not abs(u) <= BEYOND:
-            raise FaultyDeviceError(f"channel {self.channel} says {raw:g}: more than {BEYOND:g} times its range from the centre")
+            raise FaultyDeviceError(f"channel {self.channel} reports {raw:g}: more than {BEYOND:g} times its range from the centre")
         size = (min(abs(u), 1.0) - self.dead_band) / (1.0 - self.dead_band)
         if size <= 0.0:
             return 0.0

@@ -42,7 +42,7 @@ class Playback:
     """Source of a station that repeats the newest due row of its own. fileno never becomes readable: only time moves it.
 
     lost: whether the loop has lost this controller (held up on the way, say). Then it is centred, as an operator does, until the loop has
-    it back, and goes on with the row of that moment."""
+    it back, and continues with the row of that moment."""
 
     framed = False
 

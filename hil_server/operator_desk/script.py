@@ -1,4 +1,4 @@
-"""A recorded operator: what two hand controllers said and which commands were given, by run time.
+"""A recorded operator: records of two hand controllers and the commands given, by run time.
 
 A text file, one row a line:
 

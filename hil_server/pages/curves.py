@@ -80,11 +80,11 @@ def embedded(plot: Plot) -> str:
     return (
         f'<figure class="plot"><figcaption><span><b>{text(plot.title)}</b>{unit}</span><span class="key"></span>'
         f'<button type="button" hidden>whole run</button></figcaption><canvas tabindex="0" role="img" style="height:{height}px" '
-        f'aria-label="{text(said(plot))}"></canvas><script type="application/json">{data}</script>{note}</figure>'
+        f'aria-label="{text(description(plot))}"></canvas><script type="application/json">{data}</script>{note}</figure>'
     )
 
 
-def said(plot: Plot) -> str:
+def description(plot: Plot) -> str:
     """The diagram in words, for those who do not see it: what it is of, and the extremes of every line with their times."""
     unit = f" {plot.unit}" if plot.unit else ""
     parts = []

@@ -64,7 +64,7 @@ def document(title: str, body: Iterable[str]) -> str:
 
 
 def policy(scripts: Iterable[str]) -> str:
-    """What a browser lets the page do (Content-Security-Policy): run these very scripts, show what is in the page, ask nobody for anything.
+    """What a browser lets the page do (Content-Security-Policy): run these very scripts, show what is in the page, no network requests.
     A name that became markup by a mistake of ours would still not run."""
     sums = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts) or "'none'"
     return f"default-src 'none'; script-src {sums}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -95,7 +95,7 @@ def table_html(head: Iterable[str], rows: Iterable[Iterable[Any]], sortable: boo
 
 
 def verdict_html(level: str, word: str, line: str) -> str:
-    """What became of it, in colour, sign and word. level: good, warn or bad."""
+    """The outcome, in colour, sign and word. level: good, warn or bad."""
     return f'<p class="verdict {text(level)}"><b>{SYMBOLS[level]} {text(word)}</b> {text(line)}</p>'
 
 

@@ -1,4 +1,4 @@
-"""Requirements of a test: what its file demands of the run, and what became of it, with margins (docs/requirements.md).
+"""Requirements of a test: what its file demands of the run, and the verdicts with margins (docs/requirements.md).
 
 `Watch` is the one evaluation, fed with records: by the bus of a live run, by a simulation, by the cases of a campaign. `of_log` feeds it
 with a log.
@@ -39,7 +39,7 @@ def of_configuration(text: str, aux: Iterable[object]) -> list[Requirement]:
 
 
 def of_log(log: Logged, rows: Iterable[Mapping[str, Any]] | None = None) -> list[Result]:
-    """What became of the requirements of a log's run, in the order of its file. rows: others instead, as a file has them.
+    """Verdicts on the requirements of a log's run, in the order of its file. rows: others instead, as a file has them.
 
     A thinned log keeps the results of the run itself, which saw every tick. Raises ConfigurationError for a channel that the log does not
     have."""

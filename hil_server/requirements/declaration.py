@@ -142,8 +142,8 @@ def read(rows: Iterable[Mapping[str, Any]], aux: Iterable[object], file: str = "
                 found.append(Requirement(row["name"], row.get("source", ""), what, absent=error.channel))
                 continue
             key = "channel" if "channel" in row else "stl"
-            said = f"{error} (requirement {row['name']!r})"
-            wrong.append(_line(f"{path}.{key}", said, row[key], "a channel of this run (hil-server list channels CONFIG)"))
+            message = f"{error} (requirement {row['name']!r})"
+            wrong.append(_line(f"{path}.{key}", message, row[key], "a channel of this run (hil-server list channels CONFIG)"))
         except _FaultError as fault:
             wrong.append(fault.line(path))
     if wrong:
@@ -222,7 +222,7 @@ def _sense(row: Mapping[str, Any], path: str) -> list[str]:
     subject, bounds = subjects[0], [key for key in row if key in BOUNDS]
     if subject == "stl":
         odd = [*bounds, *(key for key in ("at", "within_s", "for_s") if key in row)]
-        return [_line(f"{path}.{key}", "not with stl, whose formula says it", row[key], "stl alone") for key in odd]
+        return [_line(f"{path}.{key}", "not with stl, whose formula contains it", row[key], "stl alone") for key in odd]
     found = [] if bounds else [f"{path}: required key is missing: a bound, as below_n = 5000.0"]
     for side in ("above", "below"):
         if len(both := [key for key in bounds if key.startswith(side)]) > 1:

@@ -133,7 +133,7 @@ class _Reader:
             return self.combined(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
             return self.called(node.func.id, [self.term(a) for a in node.args])
-        raise ExpressionError(f"{ast.unparse(node)!r:.60} is none of numbers, channels, + - * /, {', '.join(FUNCTIONS)}")
+        raise ExpressionError(f"{ast.unparse(node)!r:.60} is not supported; allowed are numbers, channels, + - * /, {', '.join(FUNCTIONS)}")
 
     def channel(self, name: str) -> Term:
         if name not in self.known:

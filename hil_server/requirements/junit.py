@@ -40,8 +40,8 @@ def suite_of(name: str, summary: Mapping[str, Any], more: Iterable[Case] = ()) -
     """The suite of one run: how it ended, what else is asked of it (`more`), and every requirement of its summary."""
     failed = summary.get("end") in ("tripped", "record_lost")
     cause = (summary.get("cause") or {}).get("text") or ", ".join(summary.get("faults", ()))
-    said = f"ended: {summary.get('end')}" + (f": {cause}" if failed else "")
-    ended = [] if more else [Case("run", "failed" if failed else "passed", said)]
+    message = f"ended: {summary.get('end')}" + (f": {cause}" if failed else "")
+    ended = [] if more else [Case("run", "failed" if failed else "passed", message)]
     facts = {key: summary[key] for key in ("run", "mode", "end", "log") if summary.get(key)}
     rows = [case_of(row) for row in summary.get("requirements") or ()]
     return Suite(name, [*ended, *more, *rows], float(summary.get("duration_s") or 0.0), facts)

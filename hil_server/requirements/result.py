@@ -1,4 +1,4 @@
-"""What became of one requirement."""
+"""The verdict on one requirement."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ tens of microseconds a tick in Python, wants evenly spaced samples, and knows no
     f since[a,b] g        the same backward
 
 (Donze and Maler 2010). Times are seconds, or have their unit in the interval, as [100ms, 2s]. Signals are in SI units. What lies behind the
-last tick of a run that is over counts for nothing; of one that goes on it may be anything, so that there the robustness is an interval.
+last tick of a run that is over counts for nothing; of one in progress it may be anything, so that there the robustness is an interval.
 """
 
 import re
@@ -92,10 +92,10 @@ def _parsed(text: str, count: int) -> Any:
     try:
         specification.parse()
     except Exception as error:  # the parser's own, and what it trips over in a text that is none
-        said = " ".join(str(error).split()).partition(" expecting ")[0].removeprefix("RTAMT Exception: ")
-        if said.startswith(("Attempting full context", "Ambiguity", "Context sensitivity")):
-            said = "it can be read in two ways: put its parts in parentheses, or its arithmetic into signals"
-        raise ExpressionError(f"no formula: {said or type(error).__name__}") from None
+        message = " ".join(str(error).split()).partition(" expecting ")[0].removeprefix("RTAMT Exception: ")
+        if message.startswith(("Attempting full context", "Ambiguity", "Context sensitivity")):
+            message = "it can be read in two ways: put its parts in parentheses, or its arithmetic into signals"
+        raise ExpressionError(f"no formula: {message or type(error).__name__}") from None
     if len(specification.ast.specs) != 1:
         raise ExpressionError(f"{len(specification.ast.specs)} formulas, limit one")
     return specification.ast.specs[0]
@@ -105,7 +105,7 @@ def _supported(node: Any) -> None:
     """Raises ExpressionError for an operator that is not evaluated here, an interval that is none, a number where a truth has to be."""
     kind = type(node).__name__
     if kind in ARITHMETIC:
-        raise ExpressionError(f"{node.name!r:.60} is no truth: compare it, as {node.name[:20]} > 0")
+        raise ExpressionError(f"{node.name!r:.60} is not a condition: compare it, e.g. {node.name[:20]} > 0")
     if kind not in TRUTHS:
         raise ExpressionError(f"operator {kind} is not supported, limit {', '.join(sorted(TRUTHS))}")
     if kind.startswith("Timed"):

@@ -342,11 +342,11 @@ def _result(one: Requirement, worst: Worst | None, missing: int) -> Result:
     value, margin = worst.value / factor, worst.margin / factor
     verdict = MET if worst.margin >= 0.0 else NOT_JUDGED if worst.open else VIOLATED
     nearer = low if not np.isfinite(high) or np.isfinite(low) and value - low < high - value else high
-    said = _words(one, verdict, value, (low, high), margin, _shown(unit), worst)
+    sentence = _words(one, verdict, value, (low, high), margin, _shown(unit), worst)
     if missing:
-        said += f"; {missing} ticks were not seen"
+        sentence += f"; {missing} ticks were not seen"
     return Result(verdict=verdict, value=finite(value), limit=finite(nearer), margin=finite(margin), unit=_shown(unit),
-                  time_s=worst.time_s, phase=worst.phase, words=said, **about)  # fmt: skip
+                  time_s=worst.time_s, phase=worst.phase, words=sentence, **about)  # fmt: skip
 
 
 def _shown(unit: str) -> str:

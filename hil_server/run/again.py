@@ -83,7 +83,7 @@ def beginning(begin: Resumed, test: Assembly) -> str:
 
 def hold(test: Assembly, say: Callable[[str], None]) -> None:
     """The standing picture, until an operator is ready: a hand controller centred with its deadman held. A command ends it, too: the loop
-    takes it. A test that nobody flies does not wait."""
+    takes it. A test without an operator does not wait."""
     if not getattr(registry.part("guidance", test.config.part("guidance")[0]), "FLOWN", False):
         return
     record = np.zeros(1, record_dtype(test.block.aux_count))

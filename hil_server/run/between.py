@@ -115,8 +115,8 @@ class Between:
         self._book.heard(key)
         if topic == STATUS:
             return "", {"ok": True, "run": "", "running": False, "next": following, "desk_holder": self._book.name}
-        said = request.get("client")
-        name = said if isinstance(said, str) and said else peer.name
+        given = request.get("client")
+        name = given if isinstance(given, str) and given else peer.name
         if topic == DESK:
             return "", self._desk_answer(request, key, name)
         command = request.get("command")
@@ -129,7 +129,7 @@ class Between:
             # no loop runs: there is no tick and no time to name
             return MEANS[command], {"ok": True, "command": command, "sequence": 0, "tick": -1, "t": 0.0, "t_ns": 0}
         text = f"the programme is between two variants, {following} is next: start, hold or stop"
-        return "", {"ok": False, "kind": "nobody", "error": text}
+        return "", {"ok": False, "kind": "unhandled", "error": text}
 
     def _desk_answer(self, request: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
         """take, keep, leave, as the desk of a run."""

@@ -41,7 +41,7 @@ from rt_kernels.stages import STAGE_ROLES
 
 WHEN = re.compile(r"(?:(?P<event>[a-z][a-z_]*)|(?P<time>\d+(?:\.\d*)?) ?s?)(?:(?P<sign>[+-])(?P<offset>\d+(?:\.\d*)?) ?s?)?")
 # parts whose memory is short: they may be reset in the middle of a run
-ANEW = ("forward_kinematics", "wrench", "control", "compensation")
+RESETTABLE = ("forward_kinematics", "wrench", "control", "compensation")
 # what a run begins with, and has no effect later
 BEGINNING = ("initial_conditions", "orbit")
 IN_PROCESS = "in process"  # fact `stand` of a live run whose stand is a part of its own line
@@ -334,7 +334,7 @@ def _changed(log: Log, base: Assembly, config: TestConfig, states: dict[str, byt
     cannot be made in the middle of a run."""
     keys = [one.partition("=")[0].strip() for one in facts["set"]]
     if named := [key for key in keys if key in FILES]:
-        raise ConfigurationError([f"{key}: the log holds what the file said: change its keys (as {key.removeprefix('test.')}.KEY=VALUE), "
+        raise ConfigurationError([f"{key}: the log holds this file: change its keys (as {key.removeprefix('test.')}.KEY=VALUE), "
                                   "or simulate the other file from its start" for key in named])  # fmt: skip
     before = base.config
     faults = [f"{table}: is what the run began with; a change has no effect at {facts['time_s']:.3f} s: simulate it from its start"
@@ -383,12 +383,12 @@ def _stage(role: str, base: Assembly, test: Assembly, plain: Assembly, state: di
             return
         except ValueError:
             pass
-    if role in ANEW:
+    if role in RESETTABLE:
         facts["reset"].append(role)
         return
     was, now = (config.part(role)[0] for config in (base.config, test.config))
-    faults.append(f"{role}: {now!r} cannot take over the state of {was!r}, and one that is reset in the middle of a run knows nothing "
-                  "of it: simulate the change from its start")  # fmt: skip
+    faults.append(f"{role}: {now!r} cannot take over the state of {was!r}, nor begin without it in the middle of a run: "
+                  "simulate the change from its start")  # fmt: skip
 
 
 def _begun_with(before: Any, after: Any) -> list[tuple[str, str]]:

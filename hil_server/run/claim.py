@@ -1,6 +1,6 @@
 """One stand, one run: who has a device or an address of a stand is known to the whole machine before anything of it is touched.
 
-A claim is a name in the kernel's table of sockets (an abstract UNIX socket that nobody connects to): there is no file to be left over, the
+A claim is a name in the kernel's table of sockets (an abstract UNIX socket without connections): there is no file to be left over, the
 kernel takes it back however the process ends, kill -9 included, and it lies in the network namespace, as the interfaces themselves do. A
 second socket beside it says in its name who has it; `/proc/net/unix` shows both to everybody.
 
@@ -69,7 +69,7 @@ def _named(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 @contextlib.contextmanager
 def _one(what: str, place: str, test: str) -> Iterator[None]:
     key = hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
-    # who has it is there before it is had: whoever finds it taken can say by whom
+    # the owner is written before the claim: a refusal can name it
     about = f"{HOLDER}{key}.{os.getpid()}.{int(time.time())}.{test}".encode()[:LONGEST].decode(errors="ignore")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as claim:
         with contextlib.suppress(OSError):
@@ -104,7 +104,7 @@ def _user(process: int) -> str:
 
 
 def _free(address: str) -> bool:
-    """Whether nobody listens on an address of the bus."""
+    """Whether an address is free, i.e. no process listens on it of the bus."""
     kind, _, rest = address.partition("://")
     if kind == "ipc":
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hil_server.errors import ConfigurationError
 
-said = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 NAME_MAX = 100  # characters of a name in a path
@@ -22,7 +22,7 @@ def as_file_name(name: str) -> str:
 
 def new_log(out: str | None, name: str) -> Path:
     """Where the run's log goes, in a folder of its own. A folder that has a log already gets a number behind its name, which
-    is said where the folder was asked for.
+    is reported where the folder was given.
 
     Nothing is made here: what is refused before the run leaves nothing behind."""
     wanted = Path(out) if out else Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{as_file_name(name)}"
@@ -31,7 +31,7 @@ def new_log(out: str | None, name: str) -> Path:
         number += 1
         folder = wanted.with_name(f"{wanted.name}-{number}")
     if out and folder != wanted:
-        said.warning("%s has the log of another run: log and report of this one go to %s", wanted, folder)
+        logger.warning("%s has the log of another run: log and report of this one go to %s", wanted, folder)
     return folder / "run.mcap"
 
 

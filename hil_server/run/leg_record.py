@@ -31,7 +31,7 @@ def demand(stand: Mapping[str, Any], file: str, forced: bool) -> list[str]:
         pass  # nothing kept, or nothing that can be read
     words = "that each leg is the right one has not been looked at since this machine was started, a day ago at most"
     if not forced:
-        raise ConfigurationError(f"{file}: {words}: hil-server legs {file} (--force runs all the same)")
+        raise ConfigurationError(f"{file}: {words}: hil-server legs {file} (--force runs anyway)")
     return [f"forced: {words}"]
 
 

@@ -19,7 +19,7 @@
     channel = "norm(F_T[0:3])"
     below_n = 2000.0
 
-`set` holds the same keys as `--set`. The expectation says what becomes of the docking, the requirements (docs/requirements.md) what has to
+`set` holds the same keys as `--set`. The expectation is the outcome of the docking, the requirements (docs/requirements.md) what has to
 be shown beside: a variant that ends as expected and violates one fails the programme. All variants are loaded and checked before the first
 one runs. A live programme stops at a trip: the stand is to be inspected before it continues (unless `--continue-after-trip`). A trip
 that the operator has recovered from in the run, which then parked, does not end it: the next variant waits for `start`. Ctrl-C
@@ -304,7 +304,7 @@ def _one(variant: Variant, run_one: Callable[[TestConfig, Path], dict[str, Any]]
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """What became of the docking: the end of the run where it says more than the capture does, else whether it captured; stalled: an arm
+    """Outcome of the docking: the end of the run where it says more than the capture does, else whether it captured; stalled: an arm
     pressed to the end and the latches held out."""
     end = summary.get("end")
     if end in ("tripped", "complete", "not_aligned", "separated"):
@@ -368,7 +368,7 @@ UNITS = {"R1": "-", "capture s": "s", "impact N": "N", "impact N.m": "N.m", "arm
 
 
 def _requirements(row: dict[str, Any]) -> str:
-    """What became of them: the names of those that are violated, else how many were met."""
+    """Verdicts on the requirements: the names of those that are violated, else how many were met."""
     rows = row.get("requirements") or ()
     names = violated(rows)
     return "VIOLATED: " + ", ".join(names) if names else counted(rows) if rows else "-"

@@ -47,7 +47,7 @@ class Line:
 def working(what: str, quiet: bool = False) -> Iterator[Done]:
     """A line on standard error while `what` is worked on: share done, time gone, time left. Gives what is to be told how much is done of
     how much; until then the time gone is shown. Nothing where there is no terminal; the line is taken away at the end, however it comes.
-    Whoever tells it hears of Ctrl-C there, if not before."""
+    A call raises KeyboardInterrupt after Ctrl-C."""
     if quiet or not sys.stderr.isatty():
         yield look
         look()
@@ -132,5 +132,5 @@ class Stopper:
 
     @property
     def hurried(self) -> bool:
-        """Whether there was a third press: nobody waits for a report."""
+        """Whether there was a third press: no report is made."""
         return self._seen > 2

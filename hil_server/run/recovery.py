@@ -16,7 +16,7 @@ from hil_server.telemetry.record import record_dtype
 from hil_server.telemetry.recoveries import FOLLOWING, RECOVER, RECOVERING, name_of_arguments, standing_in_words, why_not_begun
 from rt_kernels.codes import fault_names
 
-said = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 LOOK_AT_ONCE = 2000  # records
 
 
@@ -49,14 +49,14 @@ class Recoverer:
         state = int(record["safety_state"])
         if state == RECOVERING and before != RECOVERING:
             by = name_of_arguments(record["command_arg"])
-            said.info("\nrecovery%s: %s", f" asked for by {by}" if by else "", ", ".join(fault_names(faults)))
+            logger.info("\nrecovery%s: %s", f" asked for by {by}" if by else "", ", ".join(fault_names(faults)))
             self._begin()
         elif before == RECOVERING and state == FOLLOWING:
-            said.info("\nrecovered: the run is held; park leads home")
+            logger.info("\nrecovered: the run is held; park returns the platform to its home position")
         elif before == RECOVERING and state != RECOVERING:
-            said.warning("\nnot recovered: %s", standing_in_words(int(record["faults"])))
+            logger.warning("\nnot recovered: %s", standing_in_words(int(record["faults"])))
         elif record["command_code"] == RECOVER and state != RECOVERING:
-            said.warning("\nnot recovered: %s", why_not_begun(record))
+            logger.warning("\nnot recovered: %s", why_not_begun(record))
 
     def _begin(self) -> None:
         if self._devices and (self._thread is None or not self._thread.is_alive()):
@@ -68,9 +68,9 @@ class Recoverer:
             try:
                 device.recover()
             except (OSError, ValueError) as error:  # the recovery is then given up by the safety stage, which names what stands
-                said.warning("\n%s: %s", type(device).__name__, error)
+                logger.warning("\n%s: %s", type(device).__name__, error)
 
     def end(self, timeout_s: float = 5.0) -> None:
-        """Waits for the devices' part, so that nobody sets a device up that is being closed."""
+        """Waits for the devices' part, so that no device is set up while it is being closed."""
         if self._thread is not None:
             self._thread.join(timeout_s)

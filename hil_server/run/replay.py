@@ -25,7 +25,7 @@ import numpy as np
 
 from drivers.replayed.log_port import LogPort
 from hil_server import interrupts
-from hil_server.config.files import Done, nobody
+from hil_server.config.files import Done, no_progress
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.checkpoints import put_back, refuse_foreign
@@ -46,9 +46,9 @@ WHAT_IF = "the measured force belongs to the original motion: this is the answer
 
 
 def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...] = (), start_s: float | None = None,
-           stop_s: float | None = None, done: Done = nobody) -> dict[str, Any]:  # fmt: skip
+           stop_s: float | None = None, done: Done = no_progress) -> dict[str, Any]:  # fmt: skip
     """Runs the log through the line. Returns equal, ticks, differing, first_difference {tick, channel, ...} or None, seconds,
-    realtime_factor, damaged, incomplete; with overrides also `changes` per channel. done: is told how much is done of how much.
+    realtime_factor, damaged, incomplete; with overrides also `changes` per channel. done: called with the amount done and the total.
     Raises ConfigurationError, LogError."""
     log = open_log(path)
     if log.ticks == 0:
@@ -97,7 +97,7 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
 
 
 def _run_again(log: Log, overrides: tuple[str, ...], window: tuple[int, int],
-               done: Done = nobody) -> tuple[int, tuple[int, np.ndarray] | None]:  # fmt: skip
+               done: Done = no_progress) -> tuple[int, tuple[int, np.ndarray] | None]:  # fmt: skip
     """The line on the recorded inputs. Returns how many records of the window differ, index and computed record of the first."""
     line, port = build(log, overrides, window)
     run_in_pieces(line, log.ticks, done)
@@ -351,7 +351,7 @@ def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def playback(path: str | Path, rate: float, settings: Any = None, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it. say: is told the address and the length."""
+    """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it. say: called with the address and the length."""
     from hil_server.telemetry.log_header import LogHeader
     from hil_server.telemetry.process import TelemetryProcess
     from hil_server.telemetry.settings import TelemetrySettings

@@ -45,7 +45,7 @@ from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.parameters import Command
 
-said = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 OPERATOR_STOP = {"operator_stop"}
 ENOUGH = 3  # presses
 LIVE_TARE_S = 1.0
@@ -97,7 +97,7 @@ def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> di
         with folder_of(log):
             writer = LogWriter(log, facts)
             presses = stack.enter_context(interrupts.counted())
-        interrupts.remains(f"the log is whole: {log}")
+        interrupts.remains(f"the log is complete: {log}")
         if begin is not None and begin.checkpoint is not None:
             writer.checkpoint(begin.checkpoint)
         keeper = Keeper(test, facts.build_id, config.telemetry["checkpoint_every_s"])
@@ -230,7 +230,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
             _say(options, f"log {log}   bus {bus}   commands {commands}")
             if hardware and config.guidance.get("auto_start") is False:
                 command = f"hil-server command start --address {commands}"
-                _say(options, f"parked, nothing moves before somebody gives the command start: {command}")
+                _say(options, f"parked, waiting for the command start: {command}")
             watch, wish, recoverer = RecordWatch(telemetry, test.block), Wish(test.block), Recoverer(test.block, devices)
             stack.callback(recoverer.end)
             if begin is not None:
@@ -240,7 +240,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
             powered = contextlib.ExitStack()
             stack.callback(powered.close)
             powered.enter_context(begun(devices))
-        interrupts.remains(f"the loop has ended, the log is whole: {log}")
+        interrupts.remains(f"the loop has ended, the log is complete: {log}")
         stopper = Stopper(test, presses)
         try:
             with powered, _loop(test, stopper) as thread:
@@ -278,10 +278,10 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
 
 
 def _end_without_record(test: Assembly, reason: str) -> None:
-    """A test without a record is no test: the platform goes home, or trips, as the configuration says."""
+    """A run that cannot be recorded ends: the platform returns to its home position, or trips, as configured."""
     trip = test.config.telemetry["on_record_lost"] == "trip"
     test.block.push_command(CODES["command"]["record_lost"], (float(trip),), source=1)
-    said.error("\nrecord lost: %s: %s", reason, "trip" if trip else "parking the platform")
+    logger.error("\nrecord lost: %s: %s", reason, "trip" if trip else "parking the platform")
 
 
 def _close_record(telemetry: Any, facts: dict[str, Any], lost: str) -> dict[str, Any]:
@@ -338,11 +338,11 @@ def _delays_known(config: TestConfig, options: Options) -> list[str]:
 
 
 def _permitted(found: Any, options: Options) -> list[str]:
-    """Refuses to arm when the contact would leave the band, unless told; then the log says that it was told. Raises VerdictError."""
+    """Refuses to arm when the contact would leave the band, unless forced, which is logged. Raises VerdictError."""
     if found is None or found.within:
         return []
     if not options.force:
-        raise VerdictError(f"not armed: {found.verdict()} (hil-server predict shows why; --force runs it all the same)")
+        raise VerdictError(f"not armed: {found.verdict()} (hil-server predict shows why; --force runs it anyway)")
     _say(options, f"forced: {found.verdict()}")
     return [f"armed by --force against the prediction: {found.verdict()}"]
 
@@ -398,7 +398,7 @@ def _lead_home(test: Assembly, thread: threading.Thread, stopper: Stopper) -> No
 
 def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHeader, presses: int) -> dict[str, Any]:
     """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows. presses: of Ctrl-C while the loop
-    ran; one more ends the making of the report, for which nobody waits after three. `interrupted` is whether there were any; the exit
+    ran; one more ends the making of the report, which is not made after three. `interrupted` is whether there were any; the exit
     code is then that of Ctrl-C, unless the record is lost or something else than the operator's stop has tripped the run."""
     from hil_server.analysis.summary import STOP, summarise
 
@@ -435,10 +435,10 @@ def _report(path: Path, log: Log, summary: dict[str, Any], lost: bool, options: 
     except HilError as error:
         if not lost and not isinstance(error, UsageError):
             raise
-        said.warning("no report: %s; hil-server report %s --out DIR writes it to another folder", error, path)
+        logger.warning("no report: %s; hil-server report %s --out DIR writes it to another folder", error, path)
         return None
 
 
 def _say(options: Options, text: str) -> None:
     if not options.quiet:
-        said.info(text)
+        logger.info(text)

@@ -4,7 +4,7 @@
 
 How it is started and told: `child.py`; by the telemetry process, which tells it twice a second how the log does ({"log": {...}}). It looks
 at the samples in the shared block without taking them, so that nothing that happens here is felt by the log or the loop. It ends when it
-is told to, or when the server is gone; when the telemetry process dies it goes on, because somebody may want to abort.
+is requested, or when the server is gone; when the telemetry process dies it continues, so that an abort stays possible.
 
 Commands and hand controllers have a thread of their own, at ordinary priority.
 """
@@ -38,7 +38,7 @@ from rt_kernels.layout import FIELDS, LAYOUT_HASH
 from rt_kernels.parameters import Command
 from rt_kernels.ring import SharedBlock
 
-said = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
+logger = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
 
 PERIOD = 0.010  # s between two looks at the ring
 LOOK_AT_ONCE = 2000  # records
@@ -158,13 +158,13 @@ class Bus:
         return len(records)
 
     def attempt(self, act: Any, *arguments: Any) -> Any:
-        """What `act` returns, None when it fails: it is counted, and the rest goes on."""
+        """What `act` returns, None when it fails: it is counted, and the rest continues."""
         try:
             return act(*arguments)
         except Exception as error:
             self.faults += 1
             if self.faults <= 10:
-                said.warning("bus: %s: %s", type(error).__name__, error)
+                logger.warning("bus: %s: %s", type(error).__name__, error)
 
     # ---------------------------------------------------------------------------------------------------------- status
     def beat(self) -> None:
@@ -286,7 +286,7 @@ class DeskThread:
         while not ending:
             waiting = bus.desk is not None and bus.desk.waiting
             if flooded:
-                time.sleep(PERIOD)  # whoever sends too much waits
+                time.sleep(PERIOD)  # a client that sends too much waits
             else:
                 poller.poll(ANSWER_PERIOD_MS if waiting else DESK_PERIOD_MS)
             if not waiting:
@@ -319,7 +319,7 @@ class DeskThread:
 
 
 def run(bus: Bus, control: Control, lifeline: int) -> None:
-    """Until it is told to end, or the server is gone."""
+    """Runs until a request to end, or the end of the server."""
     next_look = time.monotonic()
     heard_of: list[int] = [control.descriptor, lifeline]
     while True:

@@ -13,7 +13,7 @@ from hil_server.errors import HilError
 from hil_server.telemetry.child import Child
 from hil_server.telemetry.settings import TelemetrySettings
 
-said = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
+logger = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
 
 START_WITHIN = 15.0  # s
 LOOK_PERIOD = 0.05  # s
@@ -59,11 +59,11 @@ class BusKeeper:
     def _start_again(self) -> None:
         self.restarts += 1
         self._child.end(1.0)
-        said.warning("telemetry: the bus has died (%s), starting it again; the log goes on", self._child.ending)
+        logger.warning("telemetry: the bus has died (%s), starting it again; the log continues", self._child.ending)
         try:
             self._child, _ = self._start()
         except (HilError, OSError) as error:
-            said.warning("telemetry: %s", error)  # the next round tries again
+            logger.warning("telemetry: %s", error)  # the next round tries again
 
     def tell(self, log: dict[str, Any]) -> None:
         """How the log does. Never waits."""

@@ -3,7 +3,7 @@
 A checkpoint is an MCAP message of its own, outside the chunks, on the topic `checkpoint`: what it holds is of use to this program alone,
 and a reader of samples passes it over. Its time is that of the tick that comes next. The data is one zstd frame: CRC-32 of the rest, length
 of the head, head (JSON), blocks one after another in the order of the head. Clocks of the machine and places in memory are not in it: they
-are made anew by whoever goes on from it.
+are made again by the reader that continues from it.
 
 The blocks are structs of the build that wrote them. They are used by the same build alone, which the head names; another one, and a
 checkpoint whose checksum is wrong, finds its way by running again from the start (`hil_server.run.branch`). A checkpoint may come from a
@@ -74,7 +74,7 @@ class Checkpoint:
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"its head is damaged: {error}") from None
         if at != len(raw):
-            raise ValueError(f"its blocks have {len(raw) - 8 - size} bytes, its head says {at - 8 - size}")
+            raise ValueError(f"its blocks have {len(raw) - 8 - size} bytes, its header states {at - 8 - size}")
         return found
 
 

@@ -195,7 +195,7 @@ class Control:
 
 
 class Task(NamedTuple):
-    """What the process was told at its start."""
+    """Settings of the process at its start."""
 
     block: SharedBlock
     settings: TelemetrySettings
@@ -243,5 +243,5 @@ def settle(settings: TelemetrySettings) -> None:
 
 def say(message: dict[str, Any]) -> None:
     """Writes a message for the parent as one line of JSON."""
-    with contextlib.suppress(OSError):  # nobody listens any more; the log says so
+    with contextlib.suppress(OSError):  # no listener is left; the log shows it
         print(json.dumps(message), flush=True)

@@ -17,11 +17,11 @@ from rt_kernels.layout import CODES, INJECTIONS
 from rt_kernels.parameters import Command
 
 REQUIRED = None
-# these go through at any time, whoever holds the desk and however often they come
+# these go through at any time, from any client and at any rate
 ALWAYS = frozenset({"abort", "stop", "hold"})
 # first argument of `park` and `abort` where the loop gave them itself (rt_kernels.command_latch)
 TIME_IS_UP = -1.0
-# the server gives these itself: nobody may send them
+# the server gives these itself: clients may not send them
 OWN = frozenset({"none", "record_lost"})
 
 
@@ -31,7 +31,7 @@ class CommandError(UsageError):
 
 @dataclass(frozen=True)
 class Argument:
-    """One number of a command. default None: must be given. whole: an integer (a switch when its range is 0...1); names: what may be said
+    """One number of a command. default None: must be given. whole: an integer (a switch when its range is 0...1); names: what may be given
     instead of the number; of_run: it has names that the run knows, of its tunable parameters or joints."""
 
     name: str
@@ -95,7 +95,7 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "mechanism_drive": (Argument("on", "-", -1, 1, 1, whole=True),),
     "speed_mode": (Argument("coarse", "-", 0, 1, whole=True),),
     "tune": (Argument("number", "-", 0, 255, whole=True, of_run=True), Argument("value", "its own unit", -1e12, 1e12)),
-    # after a trip whose cause is cleared; the desk adds who said it (hil_server.telemetry.recoveries)
+    # after a trip whose cause is cleared; the desk adds the name of the sender (hil_server.telemetry.recoveries)
     "recover": (),
     # a rehearsal: ends this flight and flies again from a time of it; time_s -1: that long before the first contact
     "again": (Argument("before_contact_s", "s", 0, 1e5, 30), Argument("time_s", "s", -1, 1e5, -1)),
@@ -208,17 +208,17 @@ def tunable_number(name: str, tunables: Sequence[Mapping[str, Any]]) -> int:
     raise CommandError(f"command tune: {name!r} is unknown or cannot be changed in this run; {meant}tunable: {there}")
 
 
-def _number_of(name: str, said: str, place: Any, commands: Mapping[str, Command]) -> int:
+def _number_of(name: str, given: str, place: Any, commands: Mapping[str, Command]) -> int:
     """Number of what a command points to by its name, as the joint "yaw" of the craft "active". Raises CommandError with the names there
     are."""
     first, second = ARGUMENTS[name][:2]
     known = {number: word for word, number in first.names.items()}
     names = commands[name].names if name in commands else None
     own = _names_at(names or (), place if isinstance(place, str) else known.get(place, ""))
-    if said in own:
-        return own.index(said)
+    if given in own:
+        return own.index(given)
     there = ", ".join(own) or "none"
-    raise CommandError(f"command {name}: {second.name} {said!r} is unknown to this run; the {place} craft has: {there}")
+    raise CommandError(f"command {name}: {second.name} {given!r} is unknown to this run; the {place} craft has: {there}")
 
 
 def _check_tune(values: tuple[float, ...], tunables: Sequence[Mapping[str, Any]]) -> None:

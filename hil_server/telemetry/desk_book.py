@@ -37,7 +37,7 @@ def key_of(identity: bytes, request: Mapping[str, Any]) -> str:
 
 
 class DeskBook:
-    """file: where the holder is kept, None for a desk that ends with its process; note: is told of every change."""
+    """file: where the holder is kept, None for a desk that ends with its process; note: called with every change."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, file: str | os.PathLike[str] | None = None,
                  note: Note = lambda _: None) -> None:  # fmt: skip

@@ -2,9 +2,9 @@
 
 A command is answered once the loop has taken it, with the tick of the sample in which its sequence number appeared. What is malformed,
 unknown, out of range, too frequent, from the wrong client, or such that no part of the run acts on it, is answered with an error (or
-counted, where there is nobody to answer) and never reaches the loop. A command that the loop took in a phase in which nobody acts on it is
-answered with an error that says so. `recover` is answered when the recovery has ended, with what it has cleared, or with an error that
-names what still stands. `abort`, `stop` and `hold` are never held up by the rate or by another client.
+counted, where there is no sender to answer) and never reaches the loop. A command that the loop took in a phase in which no part acts on
+it is answered with an error that says so. `recover` is answered when the recovery has ended, with what it has cleared, or with an error
+that names what still stands. `abort`, `stop` and `hold` are never held up by the rate or by another client.
 
 A command has a time until which it is valid (`valid_s` from `sent_ns`, of the client; 1 s from its arrival where it says nothing). One that
 the loop comes to later, or that waited while an abort was taken, never acts, and its answer is `not_taken`. An abort does not expire.
@@ -67,8 +67,8 @@ class CommandDesk:
 
     block: with `push_command` and `command_state`. describe, status: make the answers to these topics. exclusive: one commanding client at
     a time; the first to command holds the desk until it leaves (`desk` with `leave`); others may only watch and stop, and take over the
-    desk of a silent one (`desk` with `take` and `over`). book: who holds it (none: one of this desk alone). note: is told of every command
-    and what became of it, with the name of its sender.
+    desk of a silent one (`desk` with `take` and `over`). book: who holds it (none: one of this desk alone). note: called with every command
+    and its result, with the name of its sender.
     commands: what the run's parts act on, by name (None: not known, everything goes to the loop). injector: who breaks the stand where the
     loop cannot (a stand of its own process): called with (command, arguments) once the loop has taken it, raises ValueError or
     ConnectionError that says why it did not. tunables: parameters that can be changed in the run, by number (None: not known).
@@ -162,9 +162,9 @@ class CommandDesk:
     def _client(self, identity: bytes, name: Any) -> _Client:
         client = self._clients.pop(identity, None) or _Client(TokenBucket(self._rate, self._rate, self._clock))
         self._clients[identity] = client
-        said, known = name if isinstance(name, str) else "", getattr(self.socket, "name", "")
-        both = known and said and not said.startswith(f"{known}@")
-        client.name = (f"{known}: {said}" if both else said or known)[:NAME_MAX] or client.name
+        given, known = name if isinstance(name, str) else "", getattr(self.socket, "name", "")
+        both = known and given and not given.startswith(f"{known}@")
+        client.name = (f"{known}: {given}" if both else given or known)[:NAME_MAX] or client.name
         if len(self._clients) > MAX_CLIENTS:
             self._clients.popitem(last=False)
         return client
@@ -183,7 +183,7 @@ class CommandDesk:
             self._refuse(envelope, message_id, "arguments", str(error))
             return
         if self._commands is not None and (why := why_not(self._commands, request["command"], arguments)):
-            self._refuse(envelope, message_id, "nobody", why)
+            self._refuse(envelope, message_id, "unhandled", why)
             return
         key, name = key_of(envelope[0], request), self._clients[envelope[0]].name
         if self._until.is_repeated(key, message_id, request):
@@ -249,7 +249,7 @@ class CommandDesk:
                 tick, t_ns = int(records["tick"][i]), int(records["time_ns"][i])
                 if sequence == waiting and (why := self._without_effect(entry, records, int(i))):
                     text = f"command {entry.command}: reached the loop at tick {tick}, {why}"
-                    self._refuse(entry.envelope, entry.message_id, "nobody", text)
+                    self._refuse(entry.envelope, entry.message_id, "unhandled", text)
                     continue
                 answer = {"ok": True, "command": entry.command, "sequence": waiting, "tick": tick, "t": t_ns * 1e-9, "t_ns": t_ns}
                 if sequence == waiting and entry.command == "recover":
@@ -271,7 +271,7 @@ class CommandDesk:
             if int(end["safety_state"]) == FOLLOWING:
                 self._reply(entry.envelope, entry.message_id, {**entry.answer, "cleared": fault_names(entry.faults & ~faults & STOP)})
             else:
-                self._refuse(entry.envelope, entry.message_id, "nobody", f"command recover: not recovered: {standing_in_words(faults)}")
+                self._refuse(entry.envelope, entry.message_id, "unhandled", f"command recover: not recovered: {standing_in_words(faults)}")
 
     def _without_effect(self, entry: _Waiting, records: np.ndarray, i: int) -> str:
         """Why the command taken at record i did nothing, "" when somebody acted on it."""
@@ -280,7 +280,7 @@ class CommandDesk:
         before = int(records["phase"][i - 1 if i else 0])
         met = i > 0 or float(records["phase_time"][i]) > 0.0
         if takes is not None and takes.phases and met and (phase := PHASES.get(before, str(before))) not in takes.phases:
-            return f"but nobody acted on it: the run is in phase {phase}, it acts in {', '.join(takes.phases)}"
+            return f"accepted, but no part handles it in phase {phase}; it acts in {', '.join(takes.phases)}"
         if entry.command == "recover" and (why := why_not_begun(records[i])):
             return f"but nothing is recovered: {why}"
         if entry.command == "tune" and (answer := int(records["tune_answer"][i])) != CODES["tune_answer"]["taken"]:

@@ -7,7 +7,7 @@ facts, then the end of the log. When standard input ends without that, the serve
 and marked incomplete. SIGTERM does the same.
 
 Nothing here listens to anybody else. What clients see and send belongs to the bus, a process of its own (`bus.py`) that this one starts
-and, should it die, starts again: whatever a client does to it, the log goes on.
+and, should it die, starts again: whatever a client does to it, the log continues.
 """
 
 import base64
@@ -53,7 +53,7 @@ class Recorder:
         self.log = LogWriter(settings.log_path, header) if settings.log_path else None
         if self.log is not None and settings.checkpoint:
             self.log.checkpoint(Checkpoint.unpacked(base64.b64decode(settings.checkpoint)))
-        self._begins = header.branch.get("tick", 0)  # of a run that goes on: what the bus shows before it is of the run before
+        self._begins = header.branch.get("tick", 0)  # of a continued run: what the bus shows before it is of the run before
         self._overflow = 0
         self._next_status = 0.0
         self._told = 0
@@ -145,7 +145,7 @@ def run(recorder: Recorder, control: Control, terminated: list[int]) -> tuple[di
     while True:
         select.select([control.descriptor], [], [], max(0.0, next_look - time.monotonic()))
         if terminated:
-            return {}, "the telemetry process was told to stop (SIGTERM) before the run ended"
+            return {}, "the telemetry process was stopped (SIGTERM) before the run ended"
         line = control.line()
         if line is not None:
             return line.get("close", {}), None

@@ -2,7 +2,7 @@
 
 Opening walks over the heads of the file's records and decompresses nothing. What `log_file.open_log` leaves out is left out here too, and
 is named in `incomplete` as soon as the chunk that it lies in has been read. Chunks are taken by the run times in their heads; where these
-are not in order, every chunk is looked at once, and what does not go on from the ticks before it is left out.
+are not in order, every chunk is looked at once, and what does not continue the ticks before it is left out.
 """
 
 import mmap

@@ -218,7 +218,7 @@ class Reader:
             if opcode == Opcode.FOOTER and data[at : at + len(MCAP0_MAGIC)] == MCAP0_MAGIC:
                 self.finished = True
                 return
-        self.incomplete.append(f"the file is cut: its last {size - at} bytes are no whole record" if at < size else "the file is cut")
+        self.incomplete.append(f"the file is cut: its last {size - at} bytes are an incomplete record" if at < size else "the file is cut")
 
     def _take(self, opcode: int, data: Any, start: int, length: int) -> None:
         if opcode not in (Opcode.CHUNK, Opcode.METADATA, Opcode.ATTACHMENT, Opcode.CHANNEL, Opcode.SCHEMA):
@@ -276,7 +276,7 @@ class Reader:
         return not fault
 
     def _in_order(self, records: np.ndarray) -> np.ndarray:
-        """Records in ascending ticks. Where they are not, only those with a right checksum count, and of these the ones that go on."""
+        """Records in ascending ticks. Where they are not, only those with a right checksum count, and of these the ones that continue."""
         if not len(records) or (records["tick"][1:] > records["tick"][:-1]).all() and records["tick"][0] >= 0:
             return records
         ticks = np.where(syndromes(records) != 0, -1, records["tick"])
@@ -295,7 +295,7 @@ class Reader:
             self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s")
             return nothing
         if len(raw) > chunk.uncompressed_size:
-            self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s: longer than its head says")
+            self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s: longer than its header states")
             return nothing
         if chunk.uncompressed_crc and zlib.crc32(raw) != chunk.uncompressed_crc:
             self.incomplete.append(f"altered chunk: run time {_span(chunk)} s")
@@ -331,7 +331,7 @@ class Reader:
             if not isinstance(reasons, list) or not isinstance(facts, dict):
                 raise ValueError("reasons and facts must be a list and a table")
         except (KeyError, ValueError, RecursionError) as error:
-            self.incomplete.append(f"what the log says of the end of the run is damaged: {error}")
+            self.incomplete.append(f"the record of the end of the run is damaged: {error}")
             return {}
         self.incomplete[:0] = [str(reason) for reason in reasons]
         if written != ticks:
@@ -343,7 +343,7 @@ def chunk_fault(chunk: Chunk) -> str:
     """Why a chunk cannot hold what it says, "" when it can: then it takes no more memory than that when it is decompressed."""
     packed, size = len(chunk.data), chunk.uncompressed_size
     if chunk.compression == "":
-        return "" if packed == size else f"{packed} bytes, its head says {size}"
+        return "" if packed == size else f"{packed} bytes, its header states {size}"
     if chunk.compression != "zstd":
         return f"compressed with {chunk.compression!r:.20}: only zstd is read"
     try:
@@ -351,7 +351,7 @@ def chunk_fault(chunk: Chunk) -> str:
     except zstandard.ZstdError as error:
         return str(error)
     if inside not in (size, zstandard.CONTENTSIZE_UNKNOWN):
-        return f"{inside} bytes inside, its head says {size}"
+        return f"{inside} bytes inside, its header states {size}"
     if size > min(MAX_CHUNK, MAX_EXPANSION * packed):
         return f"{packed} bytes would become {size}, limit {MAX_EXPANSION} times and {MAX_CHUNK}"
     return ""

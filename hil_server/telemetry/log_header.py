@@ -289,7 +289,7 @@ class LogHeader:
     delay_ledger: dict[str, float] = _kept(Json(dict), factory=dict)  # term → seconds
     delay_origins: dict[str, str] = _kept(Json(dict, later=True), factory=dict)  # term → measured, identified, configured or derived
     prediction: dict[str, Any] = _kept(Json(dict, later=True), factory=dict)  # what `hil-server predict` says of the run
-    branch: dict[str, Any] = _kept(Json(dict, later=True), factory=dict)  # of a run that goes on from another one: run, tick, set, ...
+    branch: dict[str, Any] = _kept(Json(dict, later=True), factory=dict)  # of a run that continues another one: run, tick, set, ...
     notes: list[str] = _kept(Lines(list), factory=list)  # lines for the reader
     configuration: dict[str, str] = _kept(Texts(list), factory=dict)  # file name → text; the first is what the run was started with
     calibration: dict[str, Any] = _kept(JsonFile(), factory=dict)  # of the sensors

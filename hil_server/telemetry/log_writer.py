@@ -59,7 +59,7 @@ class LogWriter:
     """Writes the log of one run.
 
     output: a path, or a binary file object (tests). clock: s, tells when a chunk is due. The file has its name only with its whole head in
-    it, on the disk: whoever finds it can read it. Raises OSError when the head cannot be written, or the name is taken. After that no
+    it, on the disk: it can be read from there. Raises OSError when the head cannot be written, or the name is taken. After that no
     error leaves the writer: what cannot be written is counted in `lost_ticks`, the file is cut back to its last whole record, and
     `reasons` says why the run is incomplete; it tries again with the next chunk.
     """

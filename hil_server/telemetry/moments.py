@@ -6,7 +6,7 @@
     retraction   from the capture on: the drive draws the units together
     closure      in the retraction, from the first "planes together" on
     docked       the sequence is complete, or the model is joined
-    release      after a capture: the unit is told to let go, until the contact that follows has ended
+    release      after a capture: the unit is commanded to release, until the contact that follows has ended
     separation   after it; also a retreat without a capture
 
 They come in this order and none comes back while the loop is closed: the moment of a record is the latest that has begun. Loads of the

@@ -13,7 +13,7 @@ from rt_kernels.ring import SharedBlock
 class TelemetryProcess:
     """The running telemetry process of one run. Made by `start`; end it with `finish`.
 
-    endpoints: settings key → address as bound. closed: what it said at its end, or None.
+    endpoints: settings key → address as bound. closed: its last report, or None.
     """
 
     def __init__(self, child: Child, lifeline: int) -> None:

@@ -8,7 +8,7 @@ message was made, s since 1970) and `wall_of_tick` (when its newest sample was, 
 under their names. `requirements`: four times a second what the requirements of the test have come to (`hil_server.requirements.Result` as
 maps), `final` when the run is over.
 
-Sending never waits: ZeroMQ drops for a subscriber whose queue is full, and for nobody else.
+Sending never waits: ZeroMQ drops for a subscriber whose queue is full, and for no other.
 """
 
 import time
@@ -101,7 +101,7 @@ def first_trip(records: np.ndarray, before: np.int64) -> dict[str, Any] | None:
 
 
 def on_bus() -> list[str]:
-    """Names of the fields that go on the bus, in the order of the tick."""
+    """Names of the fields that are published on the bus, in the order of the tick."""
     return [field[0] for field in FIELDS if field[7]]
 
 
@@ -218,4 +218,4 @@ def _send_now(socket: zmq.Socket[Any], topic: bytes, data: bytes) -> None:
     try:
         socket.send_multipart([topic, data], zmq.NOBLOCK)
     except zmq.ZMQError:
-        pass  # nobody is delayed for the sake of the bus; `sequence` shows the gap
+        pass  # the bus delays no one; `sequence` shows the gap

@@ -25,7 +25,7 @@ def name_as_arguments(name: str) -> tuple[float, ...]:
 
 
 def name_of_arguments(arguments: Any) -> str:
-    """The name that `name_as_arguments` has put there; "" where nobody has said one."""
+    """The name that `name_as_arguments` has put there; "" without one."""
     values = np.asarray(arguments, np.float64)
     if not (np.isfinite(values).all() and (values >= 0.0).all() and (values < 2.0 ** (8 * BYTES)).all()):
         return ""
@@ -67,7 +67,7 @@ def recoveries_of(records: np.ndarray) -> list[dict[str, Any]]:
     state = records["safety_state"]
     for i in np.flatnonzero(records["command_code"] == RECOVER):
         if i and state[i] == RECOVERING == state[i - 1]:
-            continue  # said again while it runs
+            continue  # given again while it runs
         about = {"tick": int(records["tick"][i]), "time_s": float(records["time_ns"][i]) * 1e-9,
                  "by": name_of_arguments(records["command_arg"][i])}  # fmt: skip
         after = np.flatnonzero(state[i:] != RECOVERING)

@@ -1,4 +1,4 @@
-"""What the telemetry process is told: where to log, where to listen, where to run."""
+"""Settings of the telemetry process: where to log, where to listen, where to run."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -22,9 +22,9 @@ class TelemetrySettings:
     others.
     users: names of further users of this machine who may command (hil_server.telemetry.peers). desk: file that says who holds the desk, ""
     for none; journal: file to which every command goes, with its sender, "" for none.
-    checkpoint: packed, in base 64, of a run that goes on from another one: its log begins with it.
+    checkpoint: packed, in base 64, of a run that continues another one: its log begins with it.
     late: where the loop writes its late ticks down and on which core it runs ({fd, core}; trace 0: without the record of
-    context switches); None: nobody names their causes.
+    context switches); None: their causes are not named.
     Raises ConfigurationError that names key, value and limit.
     """
 

@@ -29,7 +29,7 @@ FULL, SLOW, STATUS, REQUIREMENTS = b"full", b"slow", b"status", b"requirements"
 COMMAND, DESCRIBE, DESK, REPLY, HAND = b"command", b"describe", b"desk", b"reply", b"hand"
 
 MAX_REQUEST_BYTES = 16384
-HANDSHAKE_MS = 5000  # whoever has not finished its greeting by then is cut off
+HANDSHAKE_MS = 5000  # a peer that has not finished its greeting by then is cut off
 # a silent connection is asked after 10 s, and given up after three questions
 KEEP_ALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 10, zmq.TCP_KEEPALIVE_INTVL: 5, zmq.TCP_KEEPALIVE_CNT: 3}
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
@@ -37,7 +37,8 @@ ZAP_DOMAIN = "hil-server"
 
 
 def boot_id() -> str:
-    """Names this machine since it was started: whoever has the same one has the same CLOCK_MONOTONIC. Empty where the system has none."""
+    """Names this machine since it was started: processes with the same name have the same CLOCK_MONOTONIC. Empty where the system has
+    none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -211,7 +212,7 @@ def connect(
 
 
 class DoorKeeper:
-    """Answers ZAP requests: lets in the CURVE keys on the list and nobody else. Create it before the sockets are bound."""
+    """Answers ZAP requests: lets in the CURVE keys on the list only. Create it before the sockets are bound."""
 
     def __init__(self, context: zmq.Context[Any], curve: Curve) -> None:
         self.socket = context.socket(zmq.REP)

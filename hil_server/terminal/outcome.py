@@ -179,9 +179,9 @@ def print_summary(summary: dict[str, Any]) -> None:
             force = f"{row['force_n']:8.4g} N at {row['force_time_s']:.3f} s"
             print(f"peak      {row['moment']:10} {force}, {row['moment_n_m']:.4g} N.m{marks}")
     if summary["peak_worth"]:
-        print(f"          impact: {summary['peak_worth']['said']}")
+        print(f"          impact: {summary['peak_worth']['text']}")
     for one in summary["done_to_the_run"][:MOST_DONE]:
-        print(f"done      {one['said']}")
+        print(f"done      {one['text']}")
     if (more := len(summary["done_to_the_run"]) - MOST_DONE) > 0:
         print(f"          and {more} more, in the report")
     for one in summary["not_available"]:
@@ -189,7 +189,7 @@ def print_summary(summary: dict[str, Any]) -> None:
     if ledger := summary.get("unit_ledger"):
         print(f"unit      energy {ledger['in_words']}")
     if summary.get("arm"):
-        print(f"arm       {summary['arm']['said']}")
+        print(f"arm       {summary['arm']['text']}")
     measured = [contact for contact in summary["contacts"] if contact["rebound"] is not None]
     for contact in measured[:MOST_REBOUNDS]:
         expected = contact["rebound_predicted"]

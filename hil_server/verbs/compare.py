@@ -88,7 +88,7 @@ def _runs(args: argparse.Namespace) -> dict[str, Any]:
     for line in figures["variant"]:
         print(f"not the same variant: {line}")
     print(f"page: {figures['page']}")
-    print(figures["said"])
+    print(figures["text"])
     return {**figures, "exit_code": int(figures["verdict"] == "beyond")}
 
 

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _print(found: "Prediction") -> None:
-    from hil_server.analysis.margins import SAID
+    from hil_server.analysis.margins import NEAR
     from hil_server.analysis.predict import LEAST_IDEAL
 
     for name, seconds in found.ledger.items():
@@ -86,6 +86,6 @@ def _print(found: "Prediction") -> None:
     if found.itself:
         e = f"{found.touch.restitution:.4f}, in orbit {found.touch.ideal:.4f}" if not found.touch.refused else found.touch.refused
         print(f"own contact     e by energy {e}{'' if found.rebounds else '   OUTSIDE'}")
-    if near := [margin for margin in found.margins if margin.share >= SAID]:
+    if near := [margin for margin in found.margins if margin.share >= NEAR]:
         print(f"near limits     {'; '.join(map(str, near))}")
     print(f"verdict         {found.verdict()}")

@@ -94,7 +94,8 @@ class CurveTopic:
 
 
 def topics(aux: Iterable[AuxChannel], on_bus: bool = False) -> list[CurveTopic]:
-    """A topic for each stage of the table, and `/channels/parts` for the auxiliary channels. on_bus: only fields that go on the bus."""
+    """A topic for each stage of the table, and `/channels/parts` for the auxiliary channels. on_bus: only fields that are published on the
+    bus."""
     stages: dict[str, list[tuple[str, str, int, str, str]]] = {}
     for name, kind, count, unit, _, stage, _, rate, meaning in FIELDS:
         if rate or not on_bus:

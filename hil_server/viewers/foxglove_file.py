@@ -9,7 +9,7 @@ from pathlib import Path
 from hil_server.analysis.export import run_facts_of
 from hil_server.analysis.log_view import LogView, open_log
 from hil_server.config import files
-from hil_server.config.files import Done, nobody
+from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
 from hil_server.viewers.scene import Scene
 from hil_server.viewers.stream import Stream, library
@@ -19,7 +19,7 @@ SCENE_HZ = 50.0
 
 
 def write(log_path: str | os.PathLike[str], target: str | os.PathLike[str] | None = None, scene_hz: float = SCENE_HZ,
-          done: Done = nobody) -> Path:  # fmt: skip
+          done: Done = no_progress) -> Path:  # fmt: skip
     """Writes the file beside the log or to `target`; returns its path. Curves have every tick, the scene `scene_hz` pictures a second.
 
     Raises UsageError for a target that cannot be written or without the libraries, LogError when the log cannot be read.

@@ -1,7 +1,7 @@
 """The run on the bus for Foxglove, live: a WebSocket server that subscribes like any other client, in a process of its own.
 
-Scene and wrenches come from `slow` (25 a second), curves from every sample of `full`. Whoever does not read loses messages here and delays
-nobody; a new run begins with its own scene.
+Scene and wrenches come from `slow` (25 a second), curves from every sample of `full`. A client that does not read loses messages here and
+delays no one; a new run begins with its own scene.
 """
 
 import threading
@@ -26,8 +26,8 @@ class Bridge:
     """telemetry, command: addresses of the server. host, port: where Foxglove connects; port 0: any free one, `port` says which.
 
     origins: of pages that may connect beside Foxglove's own app; key: a secret that the address must have, "" for none
-    (`hil_server.viewers.front_door`). server_key, keys: as for `Client`. said: told what happens, in words. Raises UsageError when the port
-    is taken or the library is not there.
+    (`hil_server.viewers.front_door`). server_key, keys: as for `Client`. report: called with a line for each event. Raises UsageError when
+    the port is taken or the library is not there.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Bridge:
         command: str,
         host: str = "127.0.0.1",
         port: int = 8765,
-        said: Callable[[str], None] = lambda text: None,
+        report: Callable[[str], None] = lambda text: None,
         server_key: str | None = None,
         keys: tuple[str, str] | None = None,
         origins: Collection[str] = (),
@@ -44,13 +44,13 @@ class Bridge:
     ) -> None:
         self._foxglove = library()
         self._client = partial(Client, telemetry, command, name="foxglove", server_key=server_key, keys=keys)
-        self._said = said
+        self._report = report
         self._context = self._foxglove.Context()
         self._lock = threading.Lock()
         self._stream: Stream | None = None
         self._run = ""
         self._stopping = threading.Event()
-        self._newcomer = threading.Event()  # somebody has subscribed who has not got what is said once
+        self._newcomer = threading.Event()  # a new subscriber has not received what is sent once
         self._words = {"events": 0, "faults": 0}
         self._newest: dict[str, int] = {}
         self.shown = {"slow": 0, "full": 0}
@@ -91,7 +91,7 @@ class Bridge:
             except NoAnswerError:
                 continue  # no run yet, or none any more
             except (HilError, ValueError, KeyError, TypeError) as error:  # a message or a configuration that is not what it should be
-                self._said(f"{type(error).__name__}: {error}")
+                self._report(f"{type(error).__name__}: {error}")
                 self._stopping.wait(SILENCE)
 
     def _take(self, batch: Batch) -> None:
@@ -119,7 +119,7 @@ class Bridge:
         self._stream = Stream(self._context, scene, aux_channels(about.get("aux", [])), on_bus=True)
         self._newcomer.set()
         self._run, self._words = batch.run, {"events": 0, "faults": 0}
-        self._said(f"run {batch.run}{'; not shown: ' + '; '.join(scene.missing) if scene.missing else ''}")
+        self._report(f"run {batch.run}{'; not shown: ' + '; '.join(scene.missing) if scene.missing else ''}")
 
     def _instant(self, batch: Batch) -> None:
         assert self._stream is not None
@@ -159,7 +159,7 @@ class _Listener:
         self._newcomer = newcomer
 
     def on_subscribe(self, client: Any, channel: Any) -> None:
-        """What is said once is said again with the next picture."""
+        """What is sent once is sent again with the next picture."""
         self._newcomer.set()
 
     def on_unsubscribe(self, client: Any, channel: Any) -> None:

@@ -1,7 +1,7 @@
-"""Who may connect to a WebSocket server that looks at nobody: a door of our own before it.
+"""Access control in front of a WebSocket server that has none.
 
-The Foxglove library answers every `Origin` and `Host`. It therefore listens on an address of the loopback network that nobody is told, and
-this door on the address that is told. It reads the request that opens a WebSocket, refuses what a page of another site, a foreign name of
+The Foxglove library answers every `Origin` and `Host`. It therefore listens on a secret address of the loopback network, and
+this door on the public address. It reads the request that opens a WebSocket, refuses what a page of another site, a foreign name of
 this machine or somebody without the key sends, and hands on the rest byte by byte.
 """
 
@@ -23,7 +23,7 @@ APPS = ("https://app.foxglove.dev", "https://studio.foxglove.dev")  # the app in
 
 
 def hidden_address() -> str:
-    """An address of this machine's loopback network that nobody else is told: one of sixteen million."""
+    """A secret address of this machine's loopback network: one of sixteen million."""
     return f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
 
 

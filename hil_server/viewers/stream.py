@@ -1,8 +1,8 @@
 """A run in the schemas that Foxglove and rerun know, for a file and for a live server: both are sinks of one `foxglove.Context`.
 
     /tf                 foxglove.FrameTransforms   all frames (`scene`)
-    /scene/stand, /scene/unit, /scene/crafts   foxglove.SceneUpdate   what hangs on the frames, said once
-    /scene/contact      foxglove.SceneUpdate       contact points, contact force, legs of a docking ring, anew in every instant
+    /scene/stand, /scene/unit, /scene/crafts   foxglove.SceneUpdate   bodies fixed to the frames, sent once
+    /scene/contact      foxglove.SceneUpdate       contact points, contact force, legs of a docking ring, sent in every message
     /joint_states       sensor_msgs/msg/JointState joints of the stand's URDF; effort of a leg: its force
     /robot_description  std_msgs/msg/String        stand, unit and crafts as URDF
     /wrench/contact, /wrench/sensor   geometry_msgs/msg/WrenchStamped   F_T in target_port, F_S in load_cell

@@ -1,4 +1,4 @@
-"""Vectors of three numbers, `double[3]`. Output last; output may be one of the inputs unless said otherwise."""
+"""Vectors of three numbers, `double[3]`. Output last; output may be one of the inputs unless stated otherwise."""
 
 from libc.math cimport sqrt
 

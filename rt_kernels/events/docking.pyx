@@ -114,7 +114,7 @@ cdef class DockingEvents(StagePart):
                   tunable=Tunable(100.0, OUT_OF_LOOP, narrowed="no higher than half way to contact_on_n")),
         Parameter("contact_hold_s", "float", "s", "time below contact_off_n after which contact has ended", 0.005, low=0.0, high=10.0,
                   tunable=Tunable(0.5, OUT_OF_LOOP)),
-        Parameter("every_phase", "bool", "-", "contact is told in every phase; false: in the closed loop only", True),
+        Parameter("every_phase", "bool", "-", "contact is reported in every phase; false: in the closed loop only", True),
     )
     CONTEXT = ("period_s",)
     cdef Self c

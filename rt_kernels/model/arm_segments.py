@@ -1,6 +1,6 @@
 """Flexible segments of an arm: where they are and their compliance (c0, c1, c2, c3, c4). Set-up only.
 
-The equations of a segment, and what becomes of them at the end effector, stand in `rt_kernels.dynamics.manipulator.compliance`. Each
+The equations of a segment, and their effect at the end effector, are in `rt_kernels.dynamics.manipulator.compliance`. Each
 function returns (body, tip (3,) m, unit vector along the segment (3,), compliance (5,)), on the axes of the body.
 """
 

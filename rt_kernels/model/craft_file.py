@@ -376,8 +376,8 @@ class _File:
             if given["inertia_kg_m2"] is None:
                 del given["inertia_kg_m2"]
         for key in [key for key in given if key in other]:
-            said = "a craft with [[body]] tables" if self.one else "a craft without [[body]]: here the bodies say it"
-            self.faults.append(f"{key}: belongs to {said}, got {unknown_key(key, given.pop(key), ())}")
+            owner = "a craft with [[body]] tables" if self.one else "a craft without [[body]]: here the bodies say it"
+            self.faults.append(f"{key}: belongs to {owner}, got {unknown_key(key, given.pop(key), ())}")
         known = {p.key for p in own} | other
         for key in [key for key in given if key not in known and key not in FORMER[""]]:
             self.faults.append(f"{key}: {unknown_key(key, given.pop(key), [p.key for p in (*CRAFT, *ONE_BODY, *BODIES)])}")

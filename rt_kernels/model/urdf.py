@@ -104,8 +104,8 @@ def _dropped(robot: ElementTree.Element) -> list[str]:
                 continue
             if element.tag == "joint":
                 values = ", ".join(f"{key} {value}" for key, value in inner.attrib.items())
-                said = "the joint moves by itself" if inner.tag == "mimic" else "not in the model"
-                found.append(f"joint {element.get('name')!r}: <{inner.tag}> ({values}): {said}")
+                effect = "the joint moves by itself" if inner.tag == "mimic" else "not in the model"
+                found.append(f"joint {element.get('name')!r}: <{inner.tag}> ({values}): {effect}")
             else:
                 counted[f"<{inner.tag}> of links"] += 1
     return found + [f"{name}: {count} dropped" for name, count in counted.items()]

@@ -129,7 +129,7 @@ def test_a_gentle_capture_before_the_first_contact(write_run):
         log = open_log(write_run(records, aux=AUX, configuration={"configuration.toml": CONFIGURATION}))
         found = arm_margin(log)
         assert found["outcome"] == "captured" and found["contact_before_capture"] is False
-        assert found["asked_n"] == pytest.approx(4.0, abs=0.05) and "captured" in found["said"]
+        assert found["asked_n"] == pytest.approx(4.0, abs=0.05) and "captured" in found["text"]
         assert "not available: " not in page(log).replace("how long it lasts is not available", "")
 
 

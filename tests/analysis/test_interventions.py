@@ -56,8 +56,8 @@ def test_all_of_it_is_told_with_name_time_old_and_new(handled):
         ("injection", "Maja", 1200, None, None),
         ("command", "the server", 3000, None, None), ("recovery", "Maja", 3250, None, None),
     ]  # fmt: skip
-    assert rows[2]["said"] == "injected sensor_bias[2] 300, by Maja, at 0.500 s"
-    assert rows[3]["said"] == "tuned compensation.lead_factor 1 → 0.8, by Maja, at 0.900 s" and rows[3]["answer"] == ""
+    assert rows[2]["text"] == "injected sensor_bias[2] 300, by Maja, at 0.500 s"
+    assert rows[3]["text"] == "tuned compensation.lead_factor 1 → 0.8, by Maja, at 0.900 s" and rows[3]["answer"] == ""
     assert rows[4]["answer"] == "refused: out of limits" and rows[7]["answer"] == "recovered: force_limit cleared"
     assert json.loads(json.dumps(rows)) == rows
 
@@ -98,6 +98,6 @@ def test_faults_of_the_stands_file_and_a_branch(make_bounce, write_run):
     branch = {"run": "first", "tick": 100, "time_s": 0.1, "set": ["guidance.a=1"]}
     log = open_log(write_run(make_bounce(), configuration={"configuration.toml": text}, branch=branch))
     rows = done_to_the_run(log)
-    assert [row["said"] for row in rows] == [
+    assert [row["text"] for row in rows] == [
         "continued from first: guidance.a=1, by Ada, at 0.100 s", "injected leg_stuck[3], by the stand's file, at 1.500 s"]  # fmt: skip
     assert Marks(log, rows).of(2.0, 3.0) == ["injected leg_stuck[3] at 1.500 s"]

@@ -43,7 +43,7 @@ def test_a_half_sine_lasts_and_a_spike_does_not(make_bounce, write_run):
     log = open_log(write_run(course(make_bounce, spike)))
     found = worth(log, peaks_of(log.records).headline())
     assert not found["lasts"] and found["mean_n"] == pytest.approx((200.0 * 9 + 1000.0) / 10, rel=1e-3)
-    assert found["above_half_s"] == pytest.approx(1e-3) and "short peak" in found["said"]
+    assert found["above_half_s"] == pytest.approx(1e-3) and "short peak" in found["text"]
 
 
 def test_of_a_thinned_log_it_is_not_available(make_bounce, write_run):
@@ -51,7 +51,7 @@ def test_of_a_thinned_log_it_is_not_available(make_bounce, write_run):
     keep = (r["tick"] % 20 == 0) | (r["tick"] == 1100)
     log = open_log(write_run(r[keep]))
     found = worth(log, peaks_of(log.records).headline())
-    assert found["mean_n"] is None and "1000 N" in found["said"] and "telemetry.log_every=1" in found["said"]
+    assert found["mean_n"] is None and "1000 N" in found["text"] and "telemetry.log_every=1" in found["text"]
 
 
 # ------------------------------------------------------------------------------------------------------------ another program

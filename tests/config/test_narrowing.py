@@ -232,5 +232,5 @@ def test_hardware_runs_on_signed_limits_only(tmp_path):
     with pytest.raises(ConfigurationError, match="changed after signing.*hil-server sign stand.toml"):
         demand()
     (tmp_path / "stand.toml").write_text(text[: text.index("[safety_record]")])
-    with pytest.raises(ConfigurationError, match="nobody has signed"):
+    with pytest.raises(ConfigurationError, match="are not signed"):
         demand()

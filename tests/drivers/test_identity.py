@@ -149,7 +149,7 @@ def test_hardware_without_identity_is_refused_with_the_lines_to_write(hardware, 
     assert list(devices) == ["mechanism_signals", "wrench_sensor", *(f"drives[{i}]" for i in range(6))]
     assert "serial = 3" in devices["drives[2]"]
     unknown = "delay not known, counted as 0: wrench_sensor.filter_delay_s (of rdt"
-    forced = [row["said"] for row in done_to_the_run(open_log(summary["log"])) if row["kind"] == "forced"]
+    forced = [row["text"] for row in done_to_the_run(open_log(summary["log"])) if row["kind"] == "forced"]
     assert any(line.startswith(f"armed by --force, {unknown}") for line in forced)
     # without --force the delay is asked for before a device is opened
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -146,8 +146,8 @@ def test_in_a_watch_live_and_at_the_end():
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("always[0,2](", "no formula"), ("always[2,0](F_T[0] < 1)", "ends before it begins"), ("F_T[0]", "is no truth"),
-    ("always(F_T[0])", "is no truth"), ("F_T[7] < 1", "outside"), ("rise(F_T[0] < 1)", "not supported"),
+    ("always[0,2](", "no formula"), ("always[2,0](F_T[0] < 1)", "ends before it begins"), ("F_T[0]", "is not a condition"),
+    ("always(F_T[0])", "is not a condition"), ("F_T[7] < 1", "outside"), ("rise(F_T[0] < 1)", "not supported"),
     ("(F_T[0] < 1) < 2", "number has to be"),
     ("next(F_T[0] < 1)", "not supported"), ("", "no formula"),
 ])  # fmt: skip

@@ -351,7 +351,7 @@ def test_presses_while_the_loop_runs(phases, end, tmp_path, monkeypatch, capsys)
     said = capsys.readouterr()
     assert not left and f"end       {end}" in said.out and "exit code 130" in said.out
     assert [line for line in said.err.splitlines() if line.startswith("interrupted")] == [
-        f"interrupted: the loop has ended, the log is whole: {tmp_path / 'run' / 'run.mcap'}"
+        f"interrupted: the loop has ended, the log is complete: {tmp_path / 'run' / 'run.mcap'}"
     ]
     log = open_log(tmp_path / "run" / "run.mcap")
     assert log.complete and log.records["time_ns"][-1] < 100e9

@@ -46,11 +46,11 @@ def test_live_run_takes_what_it_can_act_on_and_a_fault_is_injected_over_the_cont
         ("set_compensator", {"number": 2}, "no part of this run acts on it"),
         # the status word of this sensor has no class "busy"
         ("inject_fault", {"fault": "sensor_busy"}, "fault sensor_busy .* is unknown to this run"),
-        ("resume", {}, "nobody acted on it: the run is in phase idle, it acts in hold"),
+        ("resume", {}, "no part handles it in phase idle; it acts in hold"),
     ):
         with pytest.raises(RefusedError, match=why) as refusal:
             client.command(name, **arguments)
-        assert refusal.value.kind == "nobody"
+        assert refusal.value.kind == "unhandled"
     taken = client.command("inject_fault", fault="drive_fault", index=3)
     ended = summary()
     assert ended["end"] == "tripped" and ended["exit_code"] == 3

@@ -182,7 +182,7 @@ def test_what_nobody_acts_on_is_refused_and_abort_never_is(desk):
     desk.ask(b"a", b"command", command="inject_fault", args={"fault": 1}, id=1)
     desk.ask(b"a", b"command", command="set_compensator", args={"number": 63}, id=2)
     answers = desk.socket.answers()
-    assert [a["kind"] for a in answers] == ["nobody", "nobody"] and not desk._block.commands
+    assert [a["kind"] for a in answers] == ["unhandled", "unhandled"] and not desk._block.commands
     assert "no part of this run acts on it; it takes resume, set_compensator" in answers[0]["error"] and "number 63" in answers[1]["error"]
     desk.ask(b"a", b"command", command="abort", id=3)
     desk.ask(b"a", b"command", command="set_compensator", args={"number": 2}, id=4)
@@ -200,8 +200,8 @@ def test_a_command_that_met_the_wrong_phase_says_so(desk, make_records, before, 
     (answer,) = desk.socket.answers()
     assert answer["ok"] is good
     if not good:
-        assert answer["kind"] == "nobody"
-        assert "at tick 51, but nobody acted on it: the run is in phase contact, it acts in hold" in answer["error"]
+        assert answer["kind"] == "unhandled"
+        assert "at tick 51, accepted, but no part handles it in phase contact; it acts in hold" in answer["error"]
 
 
 def test_a_stand_of_its_own_process_is_asked_and_answers(make_records):
@@ -628,7 +628,7 @@ def test_recovery_that_is_given_up_names_what_stands(desk, make_records):
     faults = [STOPPED["operator_stop"]] * 3 + [STOPPED["analogue_chain"]]
     desk.acknowledge(recovering(make_records, ["held", "recovering", "recovering", "held"], faults))
     (answer,) = desk.socket.answers()
-    assert answer["kind"] == "nobody" and "not recovered: analogue_chain (the independent emergency chain" in answer["error"]
+    assert answer["kind"] == "unhandled" and "not recovered: analogue_chain (the independent emergency chain" in answer["error"]
     assert "operator_stop" not in answer["error"]
 
 
@@ -642,7 +642,7 @@ def test_recovery_that_cannot_begin_says_why(desk, make_records, state, fault, w
     desk.ask(b"a", b"command", command="recover", id=1)
     desk.acknowledge(recovering(make_records, [state] * 3, STOPPED[fault]))
     (answer,) = desk.socket.answers()
-    assert answer["kind"] == "nobody" and re.search(why, answer["error"])
+    assert answer["kind"] == "unhandled" and re.search(why, answer["error"])
 
 
 @pytest.mark.parametrize("desk", [RECOVERS], indirect=True)

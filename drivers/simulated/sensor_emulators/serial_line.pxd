@@ -1,7 +1,7 @@
 """The device's end of a serial line, a pseudo-terminal's master (inline, header only).
 
 Bytes take the time that they take on a line of 8 data bits without parity and one stop bit: a message is written when its last bit would
-have arrived, the next one follows it. What nobody reads is lost when the terminal is full, as on a line without handshake.
+have arrived, the next one follows it. What is not read is lost when the terminal is full, as on a line without handshake.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t

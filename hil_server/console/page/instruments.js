@@ -1,5 +1,5 @@
 // What an operator flies by: range, closing rate, corridor and angles as instruments with units, the answers to commands, "again". Inside and
-// outside are told by a word and a shape, not by colour alone.
+// outside are shown by a word and a shape, not by colour alone.
 import { fill, html } from "/hil/markup.js";
 const text = (element, value) => { if (element.textContent !== value) element.textContent = value; };
 
@@ -67,7 +67,7 @@ function instruments(element) {
   };
 }
 
-// what became of the last commands, newest first: by whom taken and when, or why not
+// results of the last commands, newest first: taken by whom and when, or why not
 function answers(element) {
   fill(element, html`<ol class="hil-answers" aria-label="answers to commands"></ol>`);
   const list = element.firstChild;

@@ -31,7 +31,7 @@ let quickest = Infinity;
 const ages = [];
 const shown = [];
 
-document.addEventListener("visibilitychange", () => (state.heard = performance.now())); // a hidden page acknowledges nothing and is told nothing
+document.addEventListener("visibilitychange", () => (state.heard = performance.now())); // a hidden page acknowledges and receives nothing
 
 export const now = () => (performance.timeOrigin + performance.now()) / 1000 + offset;
 
@@ -120,7 +120,7 @@ export function picture() {
 window.hilPicture = picture;
 window.hilForget = () => { ages.length = 0; };
 
-// how the run and the way to it stand: live; old (no data for a moment); ended; lost (no data, and nobody said that it ended); none
+// how the run and the way to it stand: live; old (no data for a moment); ended; lost (no data, and no end was reported); none
 // (nothing yet); joining (the console has not spoken yet); gone (no console)
 export function link() {
   if (cut || performance.now() - state.heard > SILENT) return "gone";

@@ -67,10 +67,10 @@ export function menu(element, options, { state, link, schedule }) {
     <label><input type="checkbox" id="sound"> sound: touch, capture, trip, lost data, outside of the corridor</label>
     <fieldset class="hil-cards"><legend>shown</legend></fieldset>
     <div><button id="save-layout">save the layout</button> <label class="hil-file">read a layout <input type="file" id="read-layout" accept=".json,application/json"></label> <button id="shipped-layout">as shipped</button></div>
-    <p role="status" id="layout-said"></p>
+    <p role="status" id="layout-state"></p>
     <p><b>Keys.</b> Alt+A: ABORT, everywhere but in a text field. Tab, Shift+Tab: on, back. Alt+1 ... Alt+4: the views. A log: space plays, arrows step.
     ${here === "/operator" ? `Rehearsal: ${keys}.` : ""}</p></div></details>`);
-  const by = (id) => element.querySelector(`#${id}`), said = by("layout-said"), details = element.querySelector("details");
+  const by = (id) => element.querySelector(`#${id}`), state = by("layout-state"), details = element.querySelector("details");
   const dim = (on) => document.body.classList.toggle("dim", on);
   by("dim").checked = Boolean(common.dim);
   by("sound").checked = Boolean(common.sound);
@@ -107,13 +107,13 @@ export function menu(element, options, { state, link, schedule }) {
     link.href = URL.createObjectURL(new Blob([JSON.stringify(read(), null, 1)], { type: "application/json" }));
     link.download = "hil-console-layout.json";
     link.click();
-    said.textContent = "saved as hil-console-layout.json";
+    state.textContent = "saved as hil-console-layout.json";
   };
   by("read-layout").onchange = async (event) => {
     const file = event.target.files[0];
     if (!file) return;
     const found = layoutOf(await file.text());
-    if (!found) return void (said.textContent = `${file.name}: not a layout of this console`);
+    if (!found) return void (state.textContent = `${file.name}: not a layout of this console`);
     localStorage.setItem(KEY, JSON.stringify(found));
     location.reload();
   };

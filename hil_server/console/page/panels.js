@@ -55,7 +55,7 @@ function banner(element, options, { link, old }) {
       if (log?.trip) lines.push(tripped(`Log ${shows}`, log.trip));
       if (head.trip) lines.push(tripped(`Run ${head.run}`, head.trip));
       if (now === "ended") lines.push(["calm", `Run ${head.run} has ended: ${head.end}. The values are its last ones, ${time(old())} old. What it did: hil-server report ${head.log || "LOG"}, or the view Replay. The next run shows here by itself.`]);
-      if (now === "lost") lines.push(["warn", `CONNECTION LOST to run ${head.run}: no data for ${time(old())}, and it has not said that it ended. The stand may be moving: ABORT is still tried, else use the emergency button. Look at the terminal of hil-server run; the page goes on by itself when data come again.`]);
+      if (now === "lost") lines.push(["warn", `CONNECTION LOST to run ${head.run}: no data for ${time(old())}, and it has not reported its end. The stand may be moving: ABORT is still tried, else use the emergency button. Look at the terminal of hil-server run; the page continues when data arrive again.`]);
       if (now === "none") lines.push(["calm", `No run yet: nothing has come from ${head.from} since this console was started. Type in another terminal: hil-server run (or hil-server fly to fly one by hand); it shows here by itself.`]);
       if (element.children.length !== lines.length) element.replaceChildren(...lines.map(() => document.createElement("div")));
       lines.forEach(([kind, words], i) => {

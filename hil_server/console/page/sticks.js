@@ -14,7 +14,7 @@ export function sticks(element, options, { state, send }) {
     <button id="deadman" aria-pressed="false">hold: deadman off</button><output id="hand-state"></output><span id="pad"></span></div>`);
   const axes = [...element.querySelectorAll(".hil-axis > div")], figures = [...element.querySelectorAll(".hil-axes b")];
   const modes = element.querySelector(".hil-modes"), box = element.querySelector(".hil-rehearsal");
-  const on = element.querySelector("#rehearse"), deadman = element.querySelector("#deadman"), pad = element.querySelector("#pad"), said = element.querySelector("#hand-state");
+  const on = element.querySelector("#rehearse"), deadman = element.querySelector("#deadman"), pad = element.querySelector("#pad"), shown = element.querySelector("#hand-state");
   let steps = [0, 0, 0, 0, 0, 0], vernier = false;
   const holds = new Set(); // by which the deadman is held now: "key", "button"
 
@@ -80,7 +80,7 @@ export function sticks(element, options, { state, send }) {
     const words = found ? `gamepad: ${found.id.slice(0, 40)}; keys as well: ${table.words}` : `no gamepad: ${table.words}`;
     if (pad.textContent !== words) pad.textContent = words;
     const rates = `${vernier ? "vernier" : "coarse"}${steps.some(Boolean) ? `, steps ${steps.join(" ")}` : ", rates zero"}`;
-    if (said.textContent !== rates) said.textContent = rates;
+    if (shown.textContent !== rates) shown.textContent = rates;
     send({ hand, buttons });
   }, PERIOD);
 

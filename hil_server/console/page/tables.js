@@ -69,7 +69,7 @@ function tunables(element, options, { command }) {
         built = all;
         rows = [];
         element.hilMarkup = null;
-        if (!all.length) return fill(element, note("Nothing can be changed while this run goes on: no part of it declares a tunable parameter."));
+        if (!all.length) return fill(element, note("This run has no parameters that can be changed: no part declares a tunable one."));
         fill(element, html`<table class="hil-table"><thead><tr><th>parameter</th><th>now</th><th>new</th></tr></thead><tbody>${all.map((p) => html`<tr title="${p.meaning}">
           <td>${broken(p.name)}<br><small>${number(p.low)} ... ${number(p.high)} ${p.unit}, ${number(p.rate_per_s)} a second${p.phases?.length ? `, in ${p.phases.join(", ")}` : ""}</small></td>
           <td><output>${number(p.value)}</output></td><td><form><input type="number" step="any" min="${p.low}" max="${p.high}" value="${p.value ?? ""}" aria-label="new value of ${p.name}"><button>set</button></form></td></tr>`)}</tbody></table>`);

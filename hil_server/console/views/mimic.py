@@ -21,7 +21,7 @@ UNBOXED = {"sticks"}  # has boxes of its own
 
 
 class MimicView:
-    """Builds the page; builds it anew when the unit is another one."""
+    """Builds the page; builds it again when the unit is another one."""
 
     def __init__(self, pane: Pane, folder: Path, chosen: str = "") -> None:
         self._pane = pane
