@@ -302,7 +302,7 @@ cdef int64_t segment_next_sync(const Segment *g, int64_t now_ns) noexcept nogil:
     return 0
 
 
-# Another rate of a clock, which goes on from what it shows.
+# Another rate of a clock, which continues from its present reading.
 cdef void segment_drift(Segment *g, int position, double drift, int64_t now_ns) noexcept nogil:
     cdef Slave *s = &g.slave[position]
     s.start_ns += <int64_t>(s.drift * <double>now_ns) - <int64_t>(drift * <double>now_ns)

@@ -219,7 +219,7 @@ cdef inline bint driven(const HydraulicState *s, int i) noexcept nogil:
 
 
 cdef inline void setpoints(HydraulicState *s) noexcept nogil:
-    """What the drives follow: while a leg's blocking valves shut, where it was told to be last."""
+    """What the drives follow: while a leg's blocking valves shut, its last setpoint."""
     cdef int i
     for i in range(6):
         if s.open[i] == 1.0:
@@ -752,7 +752,7 @@ cdef class HydraulicMachine:
 
     def rest(self, X_WP=None):
         """Stands at a pose (7,), None: the present one, with spools shut and pressures that carry weight and wrench; the ledger begins
-        anew. Injected faults stay."""
+        again. Injected faults stay."""
         cdef HydraulicParams *p = &self.machine.params
         cdef HydraulicState *s = &self.machine.state
         cdef int i

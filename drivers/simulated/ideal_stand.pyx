@@ -52,7 +52,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Quat q_NA
     cdef uint32_t status = 0
     cdef int i
-    # legs are where they were told to be, in the neutral pose before anybody told them
+    # legs are at their setpoints; before the first one in the neutral pose
     for i in range(6):
         sample.measured_leg[i] = sample.leg_setpoint[i] if s.started and sample.safety_state != SAFETY_STATE_NOT_ARMED else p.neutral_leg[i]
         sample.measured_leg_rate[i] = (sample.measured_leg[i] - s.leg_last[i]) / (p.dt * sample.periods) if s.started else 0.0

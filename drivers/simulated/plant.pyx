@@ -7,7 +7,7 @@ One step of dt (50 us by default):
    rate and acceleration limits; an ideal drive is y = u;
    A loaded machine (`machine = "hydraulic"`: drivers.simulated.hydraulic_machine) takes the place of steps 2 and 3: its legs move the
    platform against weight, inertia and the contact wrench of the step before (at the new pose: a symplectic pair);
-3. platform: one chord step of the forward kinematics with the inverse Jacobian, which is made anew every 20 steps, where a full Newton
+3. platform: one chord step of the forward kinematics with the inverse Jacobian, which is made again every 20 steps, where a full Newton
    solution also takes away what the chord steps have left;
 4. mechanism between the two ports, with the relative pose and twist that the mounting gives;
 5. wrench on the load cell: contact, weight and (on a moving platform) inertia of the carried unit, kept for the sensor's delay; and what

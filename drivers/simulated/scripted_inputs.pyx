@@ -1,7 +1,7 @@
 """Inputs by script: a port behind those of a stand that overwrites single input fields at given ticks, and keeps what went by.
 
 For tests that drive a whole line through a bad day: any field can take any bits (a NaN, a status word, a stall as `periods`) at any tick.
-What is overwritten lasts for its tick; the port before it writes the field anew in the next one.
+What is overwritten lasts for its tick; the port before it writes the field again in the next one.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -83,7 +83,7 @@ cdef class ScriptedInputs(PortPart):
         self.plug.write = write
 
     def load(self, parts):
-        """Begins anew with these arrays of events, in any order; of two for the same field and tick the later one counts."""
+        """Starts again with these arrays of events, in any order; of two for the same field and tick the later one counts."""
         joined = np.concatenate([np.zeros(0, EVENT_DTYPE), *parts])
         beyond = (joined["offset"] < 0) | (joined["offset"] + joined["size"] > SAMPLE_DTYPE.itemsize) | (joined["size"] > 8)
         if beyond.any():

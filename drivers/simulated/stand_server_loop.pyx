@@ -219,7 +219,7 @@ cdef struct Wire:
     int32_t cut
     int32_t drop_every
     int32_t double_every
-    double forged_mm            # 0: nobody else answers
+    double forged_mm            # 0: no other device answers
     int64_t delay_ns
     int64_t queue_due[WIRE_QUEUE]
     int32_t queue_bytes[WIRE_QUEUE]
@@ -1205,7 +1205,7 @@ cdef void run_stand(Stand *s) noexcept nogil:
         fds[i].revents = 0
     s.plant_ns = last
     measure(s)
-    power_up_sensor(s, last - s.netcanoem.boot_ns)      # whoever asks first finds it ready
+    power_up_sensor(s, last - s.netcanoem.boot_ns)      # ready at the first request
     while not s.stop:
         one_pass(s, fds, &last)
 
@@ -1215,7 +1215,7 @@ KINDS = {"bota": BOTA, "robotiq": ROBOTIQ, "netcanoem": NETCANOEM}
 
 
 cdef class StandLoop:
-    """The stand's loop on sockets that Python has bound. `run()` blocks without the interpreter until `stop()` or the stop command.
+    """The stand's loop on sockets that Python has bound. `run()` blocks, without the GIL, until `stop()` or the stop command.
 
     plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one). wire_fd: raw
     socket of the drives where they are on EtherCAT, -1 where on CAN.
@@ -1369,7 +1369,7 @@ cdef class StandLoop:
         self.stand.stop = 1
 
     def gauge(self):
-        """The six values of the sensor as the plant said them last, in counts."""
+        """The six values of the sensor as the plant gave them last, in counts."""
         return [self.stand.gauge[i] for i in range(6)]
 
     def truth(self):

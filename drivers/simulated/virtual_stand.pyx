@@ -135,7 +135,7 @@ cdef void inject(Self *self, int number, int index, double value) noexcept nogil
 
 
 cdef void read_machine(const Self *self, Sample *sample) noexcept nogil:
-    """What drives of a loaded machine say beside lengths and rates; a drive that sends nothing leaves what it said last."""
+    """What drives of a loaded machine send beside lengths and rates; a drive that sends nothing leaves its last values."""
     cdef MachineReadings machine
     cdef int i
     plant_measure_machine(self.plant, &machine)

@@ -52,10 +52,10 @@ def _same_kind(own: list[tuple[Path, Tables]]) -> None:
     base, tables = own[-1]
     kind = kind_of(tables)
     for (file, given), (below, _) in zip(own, own[1:], strict=False):
-        said = kind_of(given) or kind
-        if kind is None or said != kind:
+        own_kind = kind_of(given) or kind
+        if kind is None or own_kind != kind:
             what = f"{below} is {f'a {kind}' if kind else 'neither test nor stand, craft or docking unit'}"
-            limit = f"a {said}" if said else "a file of the same kind"
+            limit = f"a {own_kind}" if own_kind else "a file of the same kind"
             raise ExtendsError(line(str(file), EXTENDS, what, given[EXTENDS], limit=limit, unit="-"))
 
 

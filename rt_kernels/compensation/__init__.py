@@ -1,1 +1,1 @@
-"""Compensators: what takes the delay of the loop out of wrench and setpoints."""
+"""Compensators of the loop delay, in wrench and setpoints."""

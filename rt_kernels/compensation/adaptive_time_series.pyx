@@ -189,7 +189,7 @@ cdef class AdaptiveTimeSeries(StagePart):
         Parameter("lead_bounds", "floats", "-", "bounds of a1 and a2 against what the ledger says", (0.5, 2.0), shape=2, low=0.0,
                   high=10.0),
         Parameter("rates", "floats", "1/s, -, s", "largest change a second of a0, a1, a2", (2.0, 0.05, 0.001), shape=3, low=0.0),
-        Parameter("adapt_in_contact", "bool", "-", "goes on adapting while the loop is closed", False),
+        Parameter("adapt_in_contact", "bool", "-", "continues to adapt while the loop is closed", False),
     )
     AUX = AUX
     CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting")

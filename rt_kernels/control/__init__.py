@@ -1,1 +1,1 @@
-"""Control: what the crafts' own actuators do, both crafts; the guidance says what is wanted, the dynamics say what comes of it."""
+"""Control: the actuators of both crafts. Guidance gives the wanted motion, dynamics integrate the wrenches."""

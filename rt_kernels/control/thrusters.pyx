@@ -362,8 +362,8 @@ cdef list fill_moments(Craft *p, where, on_craft):
         for j in range(p.n_thrusters):
             p.moment[i * THRUSTERS_MAX + j] = found[i, j] / full[i]
     force = np.abs((found / full[:, None]) @ on_craft.wrench[:, :3]).max()
-    said = ", ".join(f"{1.0 / x:.4g}" for x in full)
-    return [f"moments +X -X +Y -Y +Z -Z of {said} N.m by thrusters, with at most {force:.3g} N of force beside them"]
+    moments = ", ".join(f"{1.0 / x:.4g}" for x in full)
+    return [f"moments +X -X +Y -Y +Z -Z of {moments} N.m by thrusters, with at most {force:.3g} N of force beside them"]
 
 
 cdef list fill_press(Craft *p, where, on_craft, double thrust_n):

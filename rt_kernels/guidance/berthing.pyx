@@ -10,7 +10,7 @@ the nominal first contact. The flight:
 * closing: one tick; the manipulator and its load start at rest from the achieved pose.
 * contact: the closed loop from here on, in contact or not. The operator asks for rates with two hand controllers, or gives commands.
 * Capture ends the run after `after_capture_s`; so do the longest time and, by configuration, a load beyond the manipulator's limit.
-* hold: the manipulator holds. Its elastic structure still swings and the platform goes on following the model, so that the run can be
+* hold: the manipulator holds. Its elastic structure still swings and the platform continues to follow the model, so that the run can be
   resumed; with `hold_stops_platform` the platform itself is brought to rest and after it there is only the way back. Before the units
   touch the platform brakes with up to `hold_acceleration_max_m_s2`. An arm cannot: where the units come nearer than a platform could stop
   them, the guidance says that the hold touches.
@@ -419,9 +419,9 @@ cdef class BerthingGuidance(StagePart):
         Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
         Parameter("settle_s", "float", "s", "rest after each programmed move and at the end of a Step", 0.3, low=0.0, high=60.0),
         Parameter("contact_max_s", "float", "s", "longest closed loop", 900.0, low=0.01, high=7200.0),
-        Parameter("after_capture_s", "float", "s", "the run goes on this long after capture", 2.0, low=0.0, high=3600.0),
+        Parameter("after_capture_s", "float", "s", "the run continues this long after capture", 2.0, low=0.0, high=3600.0),
         Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
-        Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
+        Parameter("fault_s", "float", "s", "recording continues this long after a trip", 1.0, low=0.0, high=60.0),
         Parameter("recover_s", "float", "s", "a run that tripped waits so long for the command recover; 0: it ends after fault_s", 0.0,
                   low=0.0, high=86400.0),
         Parameter("auto_start", "bool", "-", "start without a command", True),

@@ -245,7 +245,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             s.phase = PHASE_ENDED
             s.end_cause = END_CAUSE_COMPLETE
     elif s.phase == PHASE_ENDED and sample.phase == PHASE_ENDED:
-        # the loop goes on until the setpoints rest
+        # the loop continues until the setpoints rest
         for i in range(6):
             sample.profile_V_TA[i] = 0.0
             sample.profile_A_TA[i] = 0.0

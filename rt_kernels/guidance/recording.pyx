@@ -2,7 +2,7 @@
 
 The first tick (phase closing) puts the model at the nominal first contact with the relative twist of the initial conditions; from the
 second on (phase contact) it moves freely under the recorded wrench. Nothing ends it but the end of the recording, or a stop: no stand
-moves, so a fault is recorded and shown, and the model goes on. Not for a run that moves a stand (`LIVE`).
+moves, so a fault is recorded and shown, and the model continues. Not for a run that moves a stand (`LIVE`).
 """
 
 from libc.stdint cimport int32_t

@@ -12,7 +12,7 @@ STAND_COMMANDS = (
     Command("abort"),
     Command("start", ("idle",)),
     Command("resume", ("hold",), does="before the loop was closed: on to the start pose; after it: retreat and park"),
-    Command("stop", (*BEFORE_FINISH, "fault")),  # in the fault phase: nobody is to recover, the run ends
+    Command("stop", (*BEFORE_FINISH, "fault")),  # in the fault phase: no recovery, the run ends
     Command("park", (*BEFORE_FINISH, "fault")),
     Command("recover", ("fault",)),  # the safety stage acts on it, the phases go along
     # while held: takes back what waits until the platform is at rest

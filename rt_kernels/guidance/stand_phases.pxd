@@ -35,7 +35,7 @@ from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_
 from rt_kernels.recovery cimport starts_from_here
 from rt_kernels.sample cimport Sample
 
-# how a run that tripped goes home once it has recovered
+# how a run that tripped returns to its park pose once it has recovered
 cdef enum:
     BACK_NONE = 0               # it has not tripped
     BACK_STRAIGHT = 1           # to the park pose

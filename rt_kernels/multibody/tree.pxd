@@ -1,6 +1,6 @@
 """Trees of rigid bodies for other kernels: the C tables and kernels of `tree_kernel.h`, and the class that owns them.
 
-A stage keeps a reference to the `Tree`, takes `tree.model` and `tree.work` once, and calls in its step, without the interpreter:
+A stage keeps a reference to the `Tree`, takes `tree.model` and `tree.work` once, and calls in its step, without the GIL:
 
     tree.model.kernels.forward_dynamics(model, work, q, v, tau, NULL, a)
     tree.model.integrate(model, q, v, dt)

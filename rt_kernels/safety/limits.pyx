@@ -35,7 +35,7 @@ latched. The independent analogue chain is read and recorded; nothing here can o
 
 **Recovery.** Nothing but the command `recover`, given while the setpoints rest, ends a trip. The setpoints then go to the measured legs,
 inside the limits of every frame, and stay there (`recovering`); the ports enable their drives again; no motion is programmed by anybody
-else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken anew. A leg whose drive
+else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken again. A leg whose drive
 has power, and which is not where it was sent, is left alone: it, or its transducer, is a cause that stands. Records lost before are
 forgotten, what is lost now counts, against the share of the tolerated rate that belongs to `recover_fresh_s`. When for `recover_fresh_s` no
 stop fault has stood and the setpoints have rested, the stop faults are cleared and the setpoints follow the demand again. When that has not
@@ -422,7 +422,7 @@ cdef inline bint too_often(const Params *p, Count *c, int64_t total, bint seen, 
 
 
 cdef inline double share_of_a_second(const Params *p, const State *s) noexcept nogil:
-    """Of what is tolerated in a second: a recovery, whose count begins anew, has to see in its own time what comes too often."""
+    """Of what is tolerated in a second: a recovery, whose count restarts, has to see in its own time what comes too often."""
     return p.recover_fresh if s.mode == SAFETY_STATE_RECOVERING and p.recover_fresh < 1.0 else 1.0
 
 
@@ -862,7 +862,7 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
     hybrid-stability notes 5.4 (5), is half a tick late: 1 % of gain at 1 Hz and 1 kHz, 10 % at 10 Hz).
 
     The contact is noticed at a threshold and lost at another; below them its force has worked, too. What it did before is added when it
-    is noticed (`begin_contact`), and counting goes on after the threshold has lost it until the force has died away (`contact_is_over`).
+    is noticed (`begin_contact`), and counting continues after the threshold has lost it until the force has died away (`contact_is_over`).
     Force means here what is over the mean force of the free motion: a wrong tare counts for no contact, and noise works only while one
     lasts. The energy before is the kinetic energy less that work.
 

@@ -33,7 +33,7 @@ cdef double LONGEST = 10.0      # m: no strut is compressed that far
 
 
 cdef double stored(const UnitEnergyParams *p, double d) noexcept nogil:
-    """U: energy of one spring at the compression d. Beyond the table the last force goes on; below 0, and for what is no stroke, 0."""
+    """U: energy of one spring at the compression d. Beyond the table the last force holds; below 0, and for what is no stroke, 0."""
     cdef int i = 1
     cdef double x
     if not (0.0 < d < LONGEST):

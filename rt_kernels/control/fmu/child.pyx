@@ -81,7 +81,7 @@ def _run(job):
         fmu_serve(box, look)
 
 
-def _confined(job, keeper, said):
+def _confined(job, keeper, output):
     """The FMU's process, from the fork on: never returns."""
     cdef bytes folder = os.fsencode(job["folder"])
     try:
@@ -90,24 +90,24 @@ def _confined(job, keeper, said):
             os._exit(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
         os.closerange(3, 256)
         with open("/proc/self/statm", "rb") as statm:
             here = int(statm.read().split()[0]) * os.sysconf("SC_PAGESIZE")
         box.confined = sandbox_confine(folder, here + <uint64_t>job.get("most_memory", MOST_MEMORY))
         _run(job)
         os._exit(0)
-    except BaseException as error:  # nothing above may go on in this process
+    except BaseException as error:  # no caller may continue in this process
         sys.stderr.write(f"FMU: {error!r}\n")
         sys.stderr.flush()
         os._exit(1)
 
 
-def _pass_on(said):
+def _pass_on(output):
     """What the FMU prints, to the server's standard error: as text without control characters, and only its beginning."""
     left = MOST_SAID
-    while part := os.read(said, 4096):
+    while part := os.read(output, 4096):
         if left > 0:
             text = part[:left].decode(errors="replace")
             left -= len(part)
@@ -141,13 +141,13 @@ def main():
     if box == NULL:
         os._exit(1)
     os.close(job["fd"])
-    said, says = os.pipe()
+    output, says = os.pipe()
     keeper = os.getpid()
     pid = os.fork()
     if pid == 0:
         _confined(job, keeper, says)
     os.close(says)
-    relay = threading.Thread(target=_pass_on, args=(said,), daemon=True)
+    relay = threading.Thread(target=_pass_on, args=(output,), daemon=True)
     relay.start()
     threading.Thread(target=_kill_at_the_end, args=(pid,), daemon=True).start()
     ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # seen, not reaped

@@ -56,7 +56,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Description:
-    """What the part has to know of an FMU. folder: where it is unpacked; whoever has it removes it."""
+    """What the part has to know of an FMU. folder: where it is unpacked; its owner removes it."""
 
     version: int
     path: Path

@@ -12,7 +12,7 @@ controller that has to be kept apart costs them.
 A signal, an error status, an output that is no number, or no answer in time is a failure: outputs are zero from then on, `control_status`
 says failed, the safety stage trips. Nothing is asked of the FMU any more.
 
-Constants and counters are one flat block; the FMU's own state is part of a snapshot where the FMU can give it. A replay makes the FMU anew.
+Constants and counters are one flat block; the FMU's own state is part of a snapshot where the FMU can give it. A replay starts the FMU again.
 """
 
 import os
@@ -281,8 +281,8 @@ cdef class Fmu(StagePart):
         if not wrong and self.c.box.failure == FMU_CRASHED:
             wrong = f"its process ended with {cause_of(self.c.box.detail)} while the FMU was made"
         elif not wrong and self.c.box.failure != FMU_WORKS:
-            said = (<const char *>self.c.box.text)[:FMU_TEXT].partition(b"\0")[0].decode(errors="replace")
-            wrong = "".join(c if c.isprintable() else "?" for c in said)
+            text = (<const char *>self.c.box.text)[:FMU_TEXT].partition(b"\0")[0].decode(errors="replace")
+            wrong = "".join(c if c.isprintable() else "?" for c in text)
         self.c.thread = self.c.box.thread
         if not wrong and not self.process.has_thread(self.c.thread):
             wrong = f"the FMU names a thread that is not its own: {self.c.thread}"

@@ -244,7 +244,7 @@ cdef class JointDrive:
                 "braked": bool(s.braked)}
 
     def set_state(self, w_m=0.0, T_m=0.0, w=0.0, phi=0.0, delta=0.0, T_g=0.0, braked=False):
-        """Set all of the state; the controller starts anew."""
+        """Set all of the state; the controller restarts."""
         values = np.array([w_m, T_m, w, phi, delta, T_g], dtype=float)
         if not np.all(np.isfinite(values)):
             raise ValueError(f"state: {values} is not finite")

@@ -313,7 +313,7 @@ cdef class ManipulatorPayload(StagePart):
         Parameter("refresh_angle_deg", "float", "deg", "a joint that has moved this far asks for a new stiffness", 2.0, low=0.01,
                   high=360.0),
         Parameter("blend_s", "float", "s", "time over which a new stiffness replaces the old one", 0.1, low=0.0, high=10.0),
-        Parameter("stop_margin_deg", "float", "deg", "nearer than this to a stop is said in the status", 5.0, low=0.0, high=90.0),
+        Parameter("stop_margin_deg", "float", "deg", "nearer than this to a stop is shown in the status", 5.0, low=0.0, high=90.0),
         Parameter("paths_deg", "rows", "-, deg", "stored paths: rows [number of the path from 0, joint angles]", [], low=-720.0,
                   high=720.0),
         Parameter("path_tolerance_deg", "float", "deg", "a waypoint is reached when every joint is this near", 0.1, low=1e-4, high=10.0),

@@ -90,7 +90,7 @@ cdef int fill_series_clutch(SeriesClutch *c, str name, forward, backward, double
 cdef class Hysteresis:
     """One element: branches as rows (deformation, reaction) for positive deformation; the negative side is odd-symmetric unless given.
 
-    `slips`: a friction clutch holds the last reaction beyond the ends (M10); otherwise the curve goes on with the greatest slope (M9).
+    `slips`: a friction clutch holds the last reaction beyond the ends (M10); otherwise the curve continues with the greatest slope (M9).
     Raises ValueError if the tables could generate energy.
     """
 

@@ -15,7 +15,7 @@ cdef struct TorqueTable:
 
 
 cdef inline double table_torque(const TorqueTable *t, double speed) noexcept nogil:
-    """Torque at |speed|; the last slope goes on beyond the table."""
+    """Torque at |speed|; the last slope continues beyond the table."""
     cdef int i = 0
     while i < t.n - 2 and speed > t.speed[i + 1]:
         i += 1
