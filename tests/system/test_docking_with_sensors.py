@@ -20,6 +20,7 @@ from tools.live_fault_matrix import QUICK, SENSORS
 STEP_N = {"rdt": 1e-4, "bota_serial": 1e-3, "robotiq_ft300": 0.01, "ati_can": 1.0}
 MASS_KG = {"robotiq_ft300": 10.0}
 NOISE_N = 0.5
+LATE_TICKS = 8  # after a lost request its answer may still come, drivers/wrench_sensors/ati_can.pyx
 
 
 @pytest.mark.alone
@@ -32,8 +33,11 @@ def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
     log = open_log(summary["log"])
     records, scale = log.records, log.header.calibration["context"]["sensor_scale"]
     damaged = sum(BITS["sensor_status"][name] for name in ("corrupt", "saturated", "out_of_range", "device_fault", "stale"))
-    # a record that was cut while its line was not read yet ends in the first ticks
-    seen = records["wrench_status"][10:] & damaged
+    # a record that was cut while its line was not read yet ends in the first ticks; on a busy machine the answer to a request that was
+    # given up comes late, as a half without its other one (`ati_can`)
+    lost = (records["wrench_status"] & BITS["sensor_status"]["lost"]) != 0
+    late = np.convolve(lost, np.ones(LATE_TICKS))[: len(lost)] > 0
+    seen = np.where(late, records["wrench_status"] & ~BITS["sensor_status"]["corrupt"], records["wrench_status"])[10:] & damaged
     assert not [name for name, bit in BITS["sensor_status"].items() if (seen & bit).any()] and not log.incomplete
     weight = config.stand["mounting"]["carried_mass_kg"] * 9.80665
     assert weight == pytest.approx(MASS_KG.get(part, 120.0) * 9.80665)
