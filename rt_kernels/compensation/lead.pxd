@@ -118,15 +118,16 @@ cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noe
     memset(&rate, 0, sizeof(rate))
     s.wanted = d
     if s.started:
+        # translation and rotation are limited each: the sums leave none of the two out
         rate = change_rate(s.d, d, h)
-        if come_after(&rate.v, target_rate.v, h, p.acceleration_max) or \
+        if come_after(&rate.v, target_rate.v, h, p.acceleration_max) + \
                 come_after(&rate.w, target_rate.w, h, p.acceleration_max / p.lever):
             status |= COMPENSATION_STATUS_ACCELERATION_LIMITED
-        if limited(&rate.v, p.rate_max) > p.rate_max or limited(&rate.w, p.rate_max / p.lever) > p.rate_max / p.lever:
+        if (limited(&rate.v, p.rate_max) > p.rate_max) + (limited(&rate.w, p.rate_max / p.lever) > p.rate_max / p.lever):
             status |= COMPENSATION_STATUS_RATE_LIMITED
         change = change_rate(s.rate, rate, h)
-        if limited(&change.v, p.acceleration_max) > p.acceleration_max or \
-                limited(&change.w, p.acceleration_max / p.lever) > p.acceleration_max / p.lever:
+        if (limited(&change.v, p.acceleration_max) > p.acceleration_max) + \
+                (limited(&change.w, p.acceleration_max / p.lever) > p.acceleration_max / p.lever):
             status |= COMPENSATION_STATUS_ACCELERATION_LIMITED
             rate = twist_sum(s.rate, twist_scaled(h, change))
     led = twist_sum(s.d, twist_scaled(h, rate)) if status else d

@@ -121,23 +121,25 @@ def test_force_is_never_turned_around(context):
     assert s["F_T_corrected"][0, 0] == 0.0 and s["compensation_status"][0] & 4
 
 
-def test_lead_is_limited_and_says_so(context):
-    """A lead that jumps is led up inside its limits and brakes in time (2.13 mm at 0.05 m/s and 2 m/s2: 68 ms); the flag tells."""
+@pytest.mark.parametrize("axes", [(0,), (3,), (0, 3)], ids=["translation", "rotation", "both"])
+def test_lead_is_limited_and_says_so(context, axes):
+    """A lead that jumps is led up inside its limits and brakes in time (2.13 mm at 0.05 m/s and 2 m/s2: 68 ms); the flag tells. Neither of
+    translation and rotation leaves its limits while the other is at its own."""
     part = build("phase_lead", context, lead_rate_max_m_s=0.05, lead_acceleration_max_m_s2=2.0)
     s = np.zeros(1, SAMPLE_DTYPE)
     s["periods"] = 1
     s["X_TA"][0, 6] = 1.0
     leads, flags = [], 0
     for i in range(90):
-        s["V_TA"][0, 0] = 0.1 if i > 5 else 0.0
+        s["V_TA"][0, axes] = 0.1 if i > 5 else 0.0
         part.step(s)
-        leads.append(float(s["lead"][0, 1] * s["V_TA"][0, 0] + s["lead_offset"][0, 0]))
+        leads.append(s["lead"][0, 1] * s["V_TA"][0, axes] + s["lead_offset"][0, axes])
         flags |= int(s["compensation_status"][0])
-    rate = np.diff(leads) / 1e-3
-    assert rate.max() <= 0.05 + 1e-9 and np.abs(np.diff(rate)).max() / 1e-3 <= 2.0 + 1e-6
+    rate = np.diff(leads, axis=0) / 1e-3
+    assert rate.max() <= 0.05 + 1e-9 and np.abs(np.diff(rate, axis=0)).max() / 1e-3 <= 2.0 + 1e-6
     assert flags & 1 and flags & 2
     assert leads[-1] == pytest.approx(0.1 * context_lead(context), rel=1e-9)
-    assert max(leads) <= 1.01 * leads[-1]
+    assert np.max(leads) <= 1.01 * leads[-1].min()
 
 
 def context_lead(context):
