@@ -27,10 +27,8 @@ import numpy as np
 import zmq
 import zmq.asyncio
 
-from hil_server.errors import DeviceError, HilError, UsageError
-from hil_server.telemetry.commands import ALWAYS, CommandError, encode
-from hil_server.telemetry.record import LayoutMismatchError
-from hil_server.telemetry.wire import (
+from hil_server.bus.commands import ALWAYS, CommandError, encode
+from hil_server.bus.wire import (
     COMMAND,
     COMMAND_ADDRESS,
     DESCRIBE,
@@ -46,6 +44,8 @@ from hil_server.telemetry.wire import (
     pack,
     unpack,
 )
+from hil_server.errors import DeviceError, HilError, UsageError
+from hil_server.log.record import LayoutMismatchError
 from rt_kernels.layout import LAYOUT_HASH
 
 QUEUE = 1000

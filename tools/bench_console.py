@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 
 from hil_server.client import Client
-from hil_server.telemetry.log_file import open_log
-from tests.telemetry.chromium import Browser, wait_for
+from hil_server.log.reader import open_log
+from tests.console.chromium import Browser, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 PORTS = {"publish": 9803, "command": 9804, "hand_controller": 9805}

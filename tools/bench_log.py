@@ -9,10 +9,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import open_log
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 
 
 def records(count: int) -> np.ndarray:

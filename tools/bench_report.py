@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, metavar="N")
     args = parser.parse_args()
     from hil_server.analysis.report import make_report
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import open_log
 
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, best of {args.repeat}")
     with tempfile.TemporaryDirectory() as scratch:

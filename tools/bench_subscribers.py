@@ -68,8 +68,8 @@ def stop_after_first(reader: subprocess.Popen) -> None:
 
 def main(argv: list[str]) -> int:
     from hil_server.config import load_test
+    from hil_server.log.reader import open_log
     from hil_server.run.session import Options, run_live
-    from hil_server.telemetry.log_file import open_log
 
     # everything that is a process starts before the loop
     readers = [subprocess.Popen([sys.executable, "-c", READER], stdout=subprocess.PIPE, text=True) for _ in range(3)]

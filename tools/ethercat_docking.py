@@ -33,9 +33,9 @@ sys.path.insert(0, str(ROOT))
 from drivers.simulated.injections import BY_NAME, ETHERCAT  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
+from hil_server.log.reader import Log, open_log  # noqa: E402
 from hil_server.run.replay import replay  # noqa: E402
 from hil_server.run.session import Options, run_live  # noqa: E402
-from hil_server.telemetry.log_file import Log, open_log  # noqa: E402
 from rt_kernels.codes import FAULT_MASKS, bit_names  # noqa: E402
 from rt_kernels.layout import BITS, WORDS  # noqa: E402
 

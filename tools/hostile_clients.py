@@ -213,8 +213,8 @@ def live(config_file, folder):
     import numpy as np
 
     from hil_server.config import load_test
+    from hil_server.log.reader import open_log
     from hil_server.run.session import Options, run_live
-    from hil_server.telemetry.log_file import open_log
 
     settings = [f"telemetry.{key}={value}" for key, value in zip(KEYS, ADDRESSES, strict=True)]
     summary = run_live(load_test(config_file, settings), Options(out=folder, quiet=True, report=False))

@@ -47,7 +47,7 @@ sys.path.insert(0, str(ROOT))
 
 from hil_server.client import Client  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
-from hil_server.telemetry.log_file import open_log  # noqa: E402
+from hil_server.log.reader import open_log  # noqa: E402
 from rt_kernels.layout import CODES  # noqa: E402
 
 PHASE, PARK = CODES["phase"], CODES["command"]["park"]

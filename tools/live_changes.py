@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 import zmq
 
+from hil_server.bus.wire import COMMAND, connect, pack
 from hil_server.client import Client
 from hil_server.config import TestConfig, load_test
 from hil_server.errors import HilError
+from hil_server.log.reader import Log, open_log
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live, simulate
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.wire import COMMAND, connect, pack
 from rt_kernels.codes import code_name
 from rt_kernels.layout import CODES, LAYOUT_HASH
 

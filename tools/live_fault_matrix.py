@@ -66,11 +66,11 @@ from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
 from hil_server.host.realtime_host import RealtimeHost  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
+from hil_server.log.reader import open_log  # noqa: E402
 from hil_server.run import session  # noqa: E402
 from hil_server.run.replay import replay  # noqa: E402
 from hil_server.run.session import Options, run_live  # noqa: E402
 from hil_server.run.stand import virtual_stand  # noqa: E402
-from hil_server.telemetry.log_file import open_log  # noqa: E402
 from rt_kernels.codes import FAULT_MASKS, fault_names  # noqa: E402
 from rt_kernels.layout import BITS, CODES, WORDS  # noqa: E402
 from rt_kernels.layout import FAULTS as TABLE  # noqa: E402

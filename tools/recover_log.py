@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hil_server.errors import HilError
-from hil_server.telemetry.log_file import recover
+from hil_server.log.reader import recover
 
 
 def main(argv: list[str]) -> int:

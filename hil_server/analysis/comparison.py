@@ -26,11 +26,11 @@ from hil_server.analysis.guarded import guarded
 from hil_server.analysis.record_time import in_words
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.errors import HilError, UsageError
+from hil_server.log.moments import MOMENTS, STAND, Moments, peaks_of
+from hil_server.log.reader import Log, open_log
+from hil_server.log.record import scalar_names
 from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, percent, pill, section, table_html, text, verdict_html
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.moments import MOMENTS, STAND, Moments, peaks_of
-from hil_server.telemetry.record import scalar_names
 from rt_kernels.layout import BITS
 
 BEFORE_CONTACT_S = 1.0

@@ -15,7 +15,7 @@ import numpy as np
 from hil_server import registry
 from hil_server.config import TestConfig
 from hil_server.line import assembly
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 from rt_kernels.codes import mask
 from rt_kernels.layout import CODES
 

@@ -21,8 +21,8 @@ from hil_server.config import files
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
 from hil_server.host.installation import with_group
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.log_header import LogHeader
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import Log, open_log
 
 SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", "mdf": ".mf4", "ccsds": ".ccsds",
             "operator": ".operator.csv"}  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any
 
 from hil_server.analysis import comparison
 from hil_server.errors import HilError
+from hil_server.log.reader import Log, open_log
 from hil_server.pages.curves import embedded
 from hil_server.pages.html import table_html, text
-from hil_server.telemetry.log_file import Log, open_log
 
 MOST_CONTACTS = 40
 REBOUND_COLUMNS = {

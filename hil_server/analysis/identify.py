@@ -266,7 +266,7 @@ def identify_log(path: str | Path) -> Identification:
     from hil_server.analysis.record_time import every_tick
     from hil_server.line import assembly
     from hil_server.line.run_header import configuration
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import open_log
 
     log = open_log(path)
     config = configuration(log)

@@ -32,9 +32,9 @@ import numpy as np
 from hil_server.analysis.plain_names import components, distinct, identifier
 from hil_server.analysis.scalars import scalar_units
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_chunks import ChunkedLog
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.record import record_dtype, scalar_names
+from hil_server.log.chunks import ChunkedLog
+from hil_server.log.header import LogHeader
+from hil_server.log.record import record_dtype, scalar_names
 from rt_kernels.codes import bit_names, code_name, fault_names, words
 from rt_kernels.layout import BITS, CODES, FIELDS
 

@@ -10,11 +10,11 @@ import numpy as np
 from hil_server.analysis.guarded import guarded
 from hil_server.analysis.verdict import bars, used
 from hil_server.errors import attempt
+from hil_server.log.moments import STAND, Moments
+from hil_server.log.reader import Log, open_log
 from hil_server.pages.curves import spark
 from hil_server.pages.html import Markup, bars_html, document, pill, section, table_html, text, verdict_html
 from hil_server.pages.thinning import thin
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.moments import STAND, Moments
 
 PAGE = "programme.html"
 BEFORE_S = 1.0  # of the first contact in the small curves

@@ -11,8 +11,8 @@ from hil_server.campaign.case import gone_on
 from hil_server.campaign.plan import Plan
 from hil_server.config import test_from_toml
 from hil_server.errors import HilError
+from hil_server.log.reader import open_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 
 
 def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.publisher import first_trip
+from hil_server.bus.publisher import first_trip
+from hil_server.log.reader import Log
 from rt_kernels.codes import code_name
 from rt_kernels.layout import FAULTS
 

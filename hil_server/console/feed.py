@@ -13,6 +13,7 @@ from typing import Any
 
 from hil_server import registry
 from hil_server.analysis.crafts import names_in
+from hil_server.bus.wire import HAND_ADDRESS
 from hil_server.client import AsyncClient, Batch
 from hil_server.console.alarm import end_of, in_words
 from hil_server.console.history import History
@@ -20,7 +21,6 @@ from hil_server.console.picture import Picture
 from hil_server.console.programme import newest_programme, shown
 from hil_server.errors import HilError
 from hil_server.line.run_header import CONFIGURATION
-from hil_server.telemetry.wire import HAND_ADDRESS
 from rt_kernels.codes import bit_names
 from rt_kernels.layout import FAULTS
 

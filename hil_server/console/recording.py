@@ -8,7 +8,7 @@ import numpy as np
 
 from hil_server.console.alarm import of_log
 from hil_server.console.picture import Picture
-from hil_server.telemetry.log_file import Log, open_log
+from hil_server.log.reader import Log, open_log
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.layout import FIELDS
 

@@ -5,7 +5,7 @@ A text file, one row a line:
     # seconds of run time, then
     12.500, 0, 0.4, 0, 0, 0, 0, 0, 1          station, six axes (-1...1 after calibration), buttons (1: the deadman is held)
     12.500, 1, 0, 0, 0, 0, -0.2, 0, 1
-    20.000, step, 1, 0.02, 0.002              a command and its arguments, as in hil_server.telemetry.commands
+    20.000, step, 1, 0.02, 0.002              a command and its arguments, as in hil_server.bus.commands
     25.000, tune, compensation.lead_factor, 0.9      the parameter by its name
     31.250, 0, silent                         the station sends nothing until its next row
 
@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.bus.commands import CommandError, encode
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
-from hil_server.telemetry.commands import CommandError, encode
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.recorded_operator import ROW_DTYPE
 
@@ -164,6 +164,6 @@ def rows_of_log(log: Any) -> list[Row]:
 
 
 def _arguments(name: str, values: np.ndarray) -> list[float]:
-    from hil_server.telemetry.commands import ARGUMENTS
+    from hil_server.bus.commands import ARGUMENTS
 
     return [float(value) for value in values[: len(ARGUMENTS[name])]]

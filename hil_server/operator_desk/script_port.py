@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hil_server.bus.commands import CommandError, encode
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.script import Row, load, rows_array
-from hil_server.telemetry.commands import CommandError, encode
 from rt_kernels.parameters import Parameter, checked
 from rt_kernels.recorded_operator import Script
 

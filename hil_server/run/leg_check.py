@@ -98,7 +98,7 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
            quiet: bool = True) -> tuple[list[LegMove], str]:  # fmt: skip
     """Moves each leg of a stand alone (in process when it has only a virtual stand); returns what followed, and the log. On hardware it is
     kept (`leg_record`). Raises ConfigurationError, DeviceError, KeyboardInterrupt."""
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import open_log
 
     config = load_test(SHIPPED / PROGRAMME, (*_programme(stand), *overrides))
     config = load_test(SHIPPED / PROGRAMME, (*_programme(stand), f"guidance.poses={poses(config)}", *overrides))

@@ -31,9 +31,9 @@ from hil_server.line import assembly
 from hil_server.line.checkpoints import put_back, refuse_foreign
 from hil_server.line.free_run import blocks, run_in_pieces
 from hil_server.line.run_header import configuration
+from hil_server.log.checkpoint import places
+from hil_server.log.reader import Log, open_log
 from hil_server.run.progress import Line
-from hil_server.telemetry.checkpoint import places
-from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.context import Delays
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import LoopLine
@@ -352,9 +352,9 @@ def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def playback(path: str | Path, rate: float, settings: Any = None, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it. say: called with the address and the length."""
-    from hil_server.telemetry.log_header import LogHeader
-    from hil_server.telemetry.process import TelemetryProcess
-    from hil_server.telemetry.settings import TelemetrySettings
+    from hil_server.bus.process import TelemetryProcess
+    from hil_server.bus.settings import TelemetrySettings
+    from hil_server.log.header import LogHeader
     from rt_kernels.ring import SharedBlock
 
     if not 0.01 <= rate <= 100.0:

@@ -96,7 +96,7 @@ def _recording(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
     from hil_server.analysis import recordings
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import open_log
 
     recording = recordings.load(args.log)
     logs = [open_log(path) for path in args.other]

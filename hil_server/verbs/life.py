@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis import life
     from hil_server.config.kinds import a_log
     from hil_server.errors import UsageError
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import open_log
 
     if not 1 <= args.bins <= 1000:
         raise UsageError(f"--bins {args.bins}: must be within 1...1000")

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.record_time import configured
     from hil_server.analysis.rehearsal_page import page
     from hil_server.config.kinds import a_log
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import open_log
     from hil_server.terminal.tables import print_table
 
     sheets = []

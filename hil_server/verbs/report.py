@@ -29,8 +29,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.summary import summarise
     from hil_server.analysis.verdict import verdict
     from hil_server.config.kinds import a_log
+    from hil_server.log.reader import open_log
     from hil_server.run.progress import working
-    from hil_server.telemetry.log_file import open_log
 
     log = open_log(a_log(args.log))
     summary = summarise(log)

@@ -12,7 +12,7 @@ import numpy as np
 
 from hil_server.analysis.plain_names import distinct, identifier
 from hil_server.errors import UsageError
-from hil_server.telemetry.record import AuxChannel
+from hil_server.log.record import AuxChannel
 from rt_kernels.layout import CODES, FIELDS, WORDS
 
 PACKAGE = "hil_server"

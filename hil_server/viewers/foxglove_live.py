@@ -13,7 +13,7 @@ import numpy as np
 
 from hil_server.client import Batch, Client, NoAnswerError
 from hil_server.errors import HilError, UsageError
-from hil_server.telemetry.record import aux_channels
+from hil_server.log.record import aux_channels
 from hil_server.viewers.front_door import FrontDoor, hidden_address
 from hil_server.viewers.scene import Scene
 from hil_server.viewers.stream import Stream, library

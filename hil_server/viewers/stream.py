@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.errors import UsageError
-from hil_server.telemetry.record import AuxChannel
+from hil_server.log.record import AuxChannel
 from hil_server.viewers import curves, ros
 from hil_server.viewers.scene import CONTACT_COLOUR, FORCE_COLOUR, FORCE_M_PER_N, Instant, Scene, Thing
 from rt_kernels.pictures import LEG, along

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import open_log
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 from rt_kernels.layout import BITS, CODES, FAULTS
 
 MASS, SPEED, STIFFNESS, RESTITUTION = 1000.0, 0.2, 4.0e5, 0.9

@@ -6,7 +6,7 @@ from hil_server.analysis.rehearsal import is_rehearsal
 from hil_server.analysis.summary import alignment_of
 from hil_server.cli import main
 from hil_server.config import SHIPPED
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 
 RING = str(SHIPPED / "programmes" / "virtual_docking_ring.toml")
 

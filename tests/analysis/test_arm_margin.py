@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 from hil_server.analysis.arm_margin import arm_margin, said
 from hil_server.analysis.report import page
 from hil_server.config import SHIPPED
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.reader import open_log
+from hil_server.log.record import record_dtype
 from rt_kernels.layout import CODES
 from rt_kernels.multibody.tree import Tree
 

@@ -8,7 +8,7 @@ from hil_server.analysis.export import export
 from hil_server.analysis.plain_names import plain_names
 from hil_server.analysis.scalars import columns
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 
 spp = pytest.importorskip("space_packet_parser", reason="the independent reader")
 pytest.importorskip("spacepackets", reason="optional group analyst")

@@ -7,7 +7,7 @@ import pytest
 
 from hil_server.analysis.comparison import compare, compare_logs, judged, tolerances
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 from rt_kernels.layout import CODES
 
 MASS, SPEED, STIFFNESS = 1000.0, 0.2, 4.0e5

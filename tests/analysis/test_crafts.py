@@ -8,8 +8,8 @@ import pytest
 from hil_server.analysis.crafts import names_in
 from hil_server.analysis.report import page
 from hil_server.analysis.summary import summarise
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.reader import open_log
+from hil_server.log.record import record_dtype
 
 NOTES = [
     "dynamics: dynamics: joints active shoulder, target wing",

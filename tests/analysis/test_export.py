@@ -11,7 +11,7 @@ from scipy.io import loadmat
 from hil_server.analysis.export import export
 from hil_server.analysis.scalars import columns, scalar_units, yaw_pitch_roll
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 from rt_kernels.layout import FIELDS
 
 

@@ -13,8 +13,8 @@ from hil_server.cli import main
 from hil_server.config import load_test, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
+from hil_server.log.reader import open_log
 from hil_server.run.replay import replay
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 
 

@@ -17,7 +17,7 @@ from hil_server.analysis import (
     summary,
     unit_course,
 )
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 
 REASON = "ZeroDivisionError: broken on purpose"
 OF_SUMMARY = ("faults_of", "done_to_the_run", "alignment_of", "_timing", "_peaks", "_legs", "cause_of", "recoveries_of", "contacts_of",

@@ -9,8 +9,8 @@ from hil_server.analysis.interventions import Marks, done_to_the_run
 from hil_server.analysis.report import page
 from hil_server.analysis.summary import summarise
 from hil_server.analysis.verdict import verdict
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.recoveries import with_name
+from hil_server.log.reader import open_log
+from hil_server.log.recoveries import with_name
 from rt_kernels.layout import CODES, FAULTS, INJECTIONS
 
 COMMAND, SAFETY = CODES["command"], CODES["safety_state"]

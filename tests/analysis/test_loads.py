@@ -9,9 +9,9 @@ from hil_server.analysis.loads import allowed, differences, rehearsed, wrench_at
 from hil_server.cli import main
 from hil_server.config import SHIPPED, criticality, load_test, narrowing
 from hil_server.errors import VerdictError
+from hil_server.log.reader import open_log
 from hil_server.run import leg_record
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from tests.system.line_runs import QUICK
 
 SHORT = (*QUICK, "guidance.contact_max_s=2.0", "guidance.after_capture_s=0.2")

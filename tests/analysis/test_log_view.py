@@ -9,10 +9,10 @@ from hil_server import open_log
 from hil_server.analysis.log_view import ChannelError
 from hil_server.analysis.scalars import columns
 from hil_server.errors import UsageError
-from hil_server.telemetry import log_file
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
+from hil_server.log import reader as log_file
+from hil_server.log.header import LogHeader
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 from rt_kernels.layout import FIELDS
 
 

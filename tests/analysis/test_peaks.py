@@ -12,8 +12,8 @@ from hil_server.analysis import life
 from hil_server.analysis.peaks import worth
 from hil_server.cli import main
 from hil_server.config import SHIPPED
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.moments import peaks_of
+from hil_server.log.moments import peaks_of
+from hil_server.log.reader import open_log
 from rt_kernels.layout import CODES
 
 ROS = {"float64": "<f8", "int64": "<i8", "int32": "<i4", "uint32": "<u4"}

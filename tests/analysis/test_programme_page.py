@@ -7,7 +7,7 @@ import pytest
 
 from hil_server.analysis.programme_page import ProgrammePage
 from hil_server.analysis.summary import summarise
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 from tests.analysis.test_report import Checker
 
 

@@ -15,10 +15,10 @@ from hil_server.analysis.summary import summarise
 from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError, UsageError
+from hil_server.log.moments import peaks_of
+from hil_server.log.reader import open_log
 from hil_server.run import branch
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.moments import peaks_of
 from rt_kernels.layout import CODES
 
 SHORT = ("test.stand=stands/ideal_stand.toml", "test.duration_max_s=7.0", "guidance.speed_max_m_s=0.4", "compensation.part=none",

@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 from hil_server.analysis import recordings
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError, UsageError
+from hil_server.log.reader import open_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 
 SHORT = ("test.stand=stands/ideal_stand.toml", "test.duration_max_s=7.0", "guidance.speed_max_m_s=0.4", "compensation.part=none",
          "guidance.acceleration_max_m_s2=1.0", "guidance.contact_max_s=2.5", "initial_conditions.velocity_z_m_s=0.0")  # fmt: skip

@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 from hil_server.analysis.rehearsal import is_rehearsal, reversals, score_sheet, trend
 from hil_server.analysis.report import page
 from hil_server.cli import main
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.reader import open_log
+from hil_server.log.record import record_dtype
 from rt_kernels.layout import CODES
 
 CLOSED, TOUCH, CAPTURE, END = 2.0, 30.0, 34.0, 36.0

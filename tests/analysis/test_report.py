@@ -10,8 +10,8 @@ import pytest
 from hil_server.analysis.report import make_report, page
 from hil_server.analysis.summary import summarise
 from hil_server.errors import UsageError
+from hil_server.log.reader import open_log
 from hil_server.pages import curves, thinning
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 
 

@@ -9,9 +9,9 @@ import pytest
 from hil_server.analysis.programme_page import ProgrammePage
 from hil_server.analysis.report import page
 from hil_server.analysis.summary import summarise
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 from tests.analysis.test_programme_page import requirement
-from tests.telemetry.chromium import CHROMIUM, Browser, wait_for
+from tests.console.chromium import CHROMIUM, Browser, wait_for
 
 pytest.importorskip("websockets")
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")]

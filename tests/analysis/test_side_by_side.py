@@ -7,8 +7,8 @@ import pytest
 from hil_server.analysis.side_by_side import compared, table_of, write_page
 from hil_server.cli import main
 from hil_server.config import SHIPPED
+from hil_server.log.reader import open_log
 from hil_server.run.programme import load_programme
-from hil_server.telemetry.log_file import open_log
 
 PROGRAMME = SHIPPED / "programmes" / "damper_comparison.toml"
 

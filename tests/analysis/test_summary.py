@@ -7,7 +7,7 @@ import pytest
 
 from hil_server.analysis.rebound import not_measured
 from hil_server.analysis.summary import microseconds, summarise
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 from rt_kernels.layout import CODES, FAULTS
 
 MASS, SPEED, STIFFNESS, RESTITUTION = 1000.0, 0.2, 4.0e5, 0.9

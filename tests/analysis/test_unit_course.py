@@ -12,8 +12,8 @@ from hil_server.analysis.report import make_report
 from hil_server.analysis.scene import instants, scene
 from hil_server.config import load_test
 from hil_server.line.run_header import configuration
+from hil_server.log.reader import open_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.pictures import Picture
 
 

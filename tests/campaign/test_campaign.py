@@ -21,11 +21,11 @@ from hil_server.campaign.plan import SAMPLINGS, load_plan
 from hil_server.campaign.worst import rerun
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import open_log
+from hil_server.log.writer import LogWriter
 from hil_server.requirements import of_log
 from hil_server.run import branch, replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_writer import LogWriter
 from rt_kernels.layout import CODES
 from tests.processes import wait_for_end
 

@@ -18,11 +18,11 @@ from hil_server.config import SHIPPED, load_test, toml_text
 from hil_server.console.picture import Picture, picture_of
 from hil_server.line import assembly
 from hil_server.line.run_header import configuration, header
+from hil_server.log.reader import open_log
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 from hil_server.run.replay import replay
 from hil_server.run.stand import opened_in_order
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES
 from tests.contracts import devices, guide, test_mechanisms, test_ports, test_registry_lines, test_stages
 from tests.contracts.test_ports import made, opened  # noqa: F401

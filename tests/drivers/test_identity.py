@@ -19,9 +19,9 @@ from hil_server.config import load_test, narrowing
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError, DeviceError
 from hil_server.line import assembly
+from hil_server.log.reader import open_log
 from hil_server.run import leg_record
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.log_file import open_log
 from tests.drivers.peers.ati_can import AtiCanPeer
 from tests.drivers.peers.serial_sensors import RobotiqPeer
 

@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
+from hil_server.log.reader import open_log
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.context import Vehicles
 from rt_kernels.layout import CODES
 from rt_kernels.model.craft_file import read_craft

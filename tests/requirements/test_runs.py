@@ -9,6 +9,9 @@ import zmq
 from junitparser import Failure, JUnitXml, Skipped
 
 from hil_server import cli
+from hil_server.bus.process import TelemetryProcess
+from hil_server.bus.settings import TelemetrySettings
+from hil_server.bus.wire import unpack
 from hil_server.campaign import statistics
 from hil_server.campaign.case import run_case
 from hil_server.campaign.plan import load_plan
@@ -18,14 +21,11 @@ from hil_server.config.files import parse_toml
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.run_header import configuration
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import open_log
 from hil_server.requirements import MET, NOT_JUDGED, VIOLATED, Result, Watch, of_log
 from hil_server.run.programme import assemble_all, is_programme, load_programme
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.process import TelemetryProcess
-from hil_server.telemetry.settings import TelemetrySettings
-from hil_server.telemetry.wire import unpack
 from rt_kernels.ring import SharedBlock
 
 DOCKING = SHIPPED / "programmes" / "docking.toml"

@@ -7,8 +7,8 @@ import pytest
 
 from drivers.drives import cia402, cia408
 from hil_server.config import load_test
+from hil_server.log.reader import open_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 from tests.drivers.library_drives import LibraryDrives
 from tests.safety.conftest import PERIOD, names

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import zmq
 
+from hil_server.bus.wire import STATUS, connect, unpack
 from hil_server.cli import main
 from hil_server.client import Client, RefusedError
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import HilError
 from hil_server.line.free_run import blocks
+from hil_server.log.reader import open_log
+from hil_server.log.writer import LogWriter
 from hil_server.operator_desk.sender import HandSender
 from hil_server.run import branch, replay
 from hil_server.run.again import tick_asked_for
 from hil_server.run.session import Options, run_live, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.wire import STATUS, connect, unpack
 from rt_kernels.layout import CODES, FIELDS, SAMPLE_DTYPE
 
 KEPT = [name for name, *_ in FIELDS if name.startswith(("X_", "V_", "joint_", "leg_demand", "phase"))]
@@ -242,7 +242,7 @@ def test_time_asked_for(tmp_path):
 
 
 def test_hardware_is_never_put_back():
-    from hil_server.telemetry.commands import encode, why_not
+    from hil_server.bus.commands import encode, why_not
 
     assert encode("again") == (CODES["command"]["again"], (30.0, -1.0))
     assert "no part of this run acts on it" in why_not({}, "again", (30.0, -1.0))

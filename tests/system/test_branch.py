@@ -10,12 +10,12 @@ import pytest
 from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError, UsageError, VerdictError
+from hil_server.log.checkpoint import places
+from hil_server.log.format import LogError
+from hil_server.log.reader import open_log
+from hil_server.log.writer import LogWriter
 from hil_server.run import branch, replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.checkpoint import places
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_format import LogError
-from hil_server.telemetry.log_writer import LogWriter
 
 SHORT = ["guidance.contact_max_s=3", "test.duration_max_s=9", "telemetry.checkpoint_every_s=1"]
 QUIET = {"quiet": True, "report": False}

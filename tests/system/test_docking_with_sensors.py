@@ -9,9 +9,9 @@ from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line.assembly import emulated_sensor
 from hil_server.line.run_header import configuration
+from hil_server.log.reader import open_log
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS
 from tests.open_stand import opened
 from tools.live_fault_matrix import QUICK, SENSORS

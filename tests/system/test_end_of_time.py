@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from hil_server import cli
+from hil_server.bus.commands import TIME_IS_UP
 from hil_server.client import Client
 from hil_server.config import load_test
 from hil_server.line import assembly
+from hil_server.log.reader import open_log
 from hil_server.run import session
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.commands import TIME_IS_UP
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock

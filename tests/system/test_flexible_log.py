@@ -9,10 +9,10 @@ from hil_server.campaign.case import run_case
 from hil_server.config import SHIPPED, load_test, test_from_toml
 from hil_server.config.modal_data import read_csv
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import open_log
+from hil_server.log.record import scalar_names
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.record import scalar_names
 from rt_kernels.dynamics import modal
 from rt_kernels.layout import CODES, FIELDS
 from tests.config.test_modal_data import f06_text

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from hil_server import cli
 from hil_server.client import Client
 from hil_server.config import SHIPPED, load_test
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 from tools.interrupt_instants import handles_sigterm
 
 ROOT = Path(__file__).resolve().parents[2]

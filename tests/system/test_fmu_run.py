@@ -7,9 +7,9 @@ from hil_server import cli
 from hil_server.config import load_test
 from hil_server.config.loader import DEFAULT_TEST
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import open_log
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.codes import bit_names
 from rt_kernels.layout import CODES
 from tests.control.fmu import factory

@@ -8,9 +8,9 @@ import pytest
 
 from drivers.simulated.injections import HYDRAULIC, IN_PROCESS
 from hil_server.config import load_test
+from hil_server.log.reader import open_log
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
 

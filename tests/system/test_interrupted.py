@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from hil_server import cli, interrupts
+from hil_server.bus import process as telemetry_process
 from hil_server.line import assembly
+from hil_server.log.reader import open_log
 from hil_server.run import identification, progress, session, stand
-from hil_server.telemetry import process as telemetry_process
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 
 SHORT = ["--set", "test.duration_max_s=0.6"]

@@ -9,9 +9,9 @@ import pytest
 from hil_server import cli
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import open_log
 from hil_server.run import leg_record
 from hil_server.run.leg_check import WAY_M, found_in, run_on
-from hil_server.telemetry.log_file import open_log
 
 STAND = SHIPPED / "stands" / "docking_stand.toml"
 

@@ -6,10 +6,10 @@ import pytest
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import open_log
 from hil_server.operator_desk.script import rows_of_log
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from tests.system.line_runs import QUICK
 from tools.live_changes import bounds_broken, measure, study, with_rows
 

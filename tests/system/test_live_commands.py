@@ -7,8 +7,8 @@ import pytest
 from hil_server.client import Client, RefusedError
 from hil_server.config import load_test
 from hil_server.errors import HilError
+from hil_server.log.reader import open_log
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import fault_names
 

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import open_log
 from rt_kernels.layout import CODES
 
 MOTION = CODES["motion"]

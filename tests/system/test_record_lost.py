@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import zmq
 
+from hil_server.bus.wire import STATUS, connect, unpack
 from hil_server.config import load_test
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.wire import STATUS, connect, unpack
+from hil_server.log.reader import open_log
 from rt_kernels.layout import CODES
 from tests.processes import children
 from tests.system.line_runs import QUICK, fault_names, phases, run_line
@@ -88,7 +88,7 @@ class LiveRun:
             heard.subscribe(STATUS)
             while not (heard.poll(100) and unpack(heard.recv_multipart()[1])["log_ticks"] > 1000):
                 assert self.process.poll() is None, f"the run did not start: {self.process.communicate()}"
-        return next(pid for pid in children(self.process.pid) if "hil_server.telemetry.drain" in command_line(pid))
+        return next(pid for pid in children(self.process.pid) if "hil_server.bus.drain" in command_line(pid))
 
     def end(self):
         """Exit code, what was said on the screen, the summary."""

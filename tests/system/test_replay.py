@@ -7,12 +7,12 @@ from mcap.writer import Writer
 
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.log.format import SCHEMA_NAME
+from hil_server.log.reader import open_log
+from hil_server.log.record import CRC_FIELD, checksums, record_dtype, ros2_schema
+from hil_server.log.writer import LogWriter
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_format import SCHEMA_NAME
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import CRC_FIELD, checksums, record_dtype, ros2_schema
 from rt_kernels.layout import SAMPLE_DTYPE
 from tests.system.line_runs import QUICK
 

@@ -11,10 +11,10 @@ from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line.free_run import STATES
+from hil_server.log.reader import open_log
 from hil_server.run import branch, replay
 from hil_server.run.progress import Stopper
 from hil_server.run.session import Options, run_live, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 from tests.system.test_replay import rewrite
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from hil_server.config import load_test
+from hil_server.log.reader import open_log
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 from tests.system.line_runs import QUICK
 
