@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 
 from hil_server.log.header import LogHeader
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
 from hil_server.log.writer import LogWriter
 
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
             writer.close()
             write.append(time.perf_counter() - began)
             began = time.perf_counter()
-            log = open_log(path)
+            log = read_log(path)
             read.append(time.perf_counter() - began)
             began = time.perf_counter()
             assert log.damaged() == []

@@ -68,7 +68,7 @@ def stop_after_first(reader: subprocess.Popen) -> None:
 
 def main(argv: list[str]) -> int:
     from hil_server.config import load_test
-    from hil_server.log.reader import open_log
+    from hil_server.log.reader import read_log
     from hil_server.run.session import Options, run_live
 
     # everything that is a process starts before the loop
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
                 thread.start()
             config = load_test(argv[0] if argv else None, SETTINGS)
             summary = run_live(config, Options(out=folder, quiet=True, report=False))
-            records = open_log(Path(folder) / "run.mcap").records
+            records = read_log(Path(folder) / "run.mcap").records
             stop.set()
             readers[0].send_signal(signal.SIGCONT)
             time.sleep(2.0)

@@ -304,7 +304,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = no_
     from hil_server.line import assembly
     from hil_server.line.free_run import run_in_pieces
     from hil_server.line.run_header import header
-    from hil_server.log.reader import open_log
+    from hil_server.log.reader import read_log
     from hil_server.log.record import record_dtype
     from hil_server.log.writer import LogWriter
     from rt_kernels.layout import BITS
@@ -342,7 +342,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = no_
         writer = LogWriter(unfinished, facts)
         writer.write(with_outputs)
         writer.close({})
-    log = open_log(path)
+    log = read_log(path)
     faults = faults_of(log)
     return {
         "log": str(path),

@@ -23,7 +23,7 @@ from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
 from hil_server.line.run_header import configuration
 from hil_server.log.moments import MOMENTS, STAND, WRENCH_NAMES, Moments
-from hil_server.log.reader import Log, open_log
+from hil_server.log.reader import Log, read_log
 from rt_kernels.codes import code_name
 
 VARIANT = ("initial_conditions", "active_vehicle", "target_vehicle", "mechanism", "guidance", "dynamics")
@@ -72,7 +72,7 @@ class Rehearsal:
 
 def rehearsed(config: TestConfig, path: str | Path) -> Rehearsal:
     """Holds the simulated run in `path` against the test that is about to run. Raises LogError when there is no log."""
-    log = open_log(path)
+    log = read_log(path)
     loads = tuple(peaks(config, log)) if log.ticks else ()
     against = [
         *(["it is no simulation, but a run of mode " + (log.header.mode or "(none)")] if log.header.mode != "simulation" else []),

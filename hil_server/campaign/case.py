@@ -11,7 +11,7 @@ from hil_server.errors import HilError
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
 from hil_server.log.moments import STAND, WRENCH_NAMES, Peaks
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 from hil_server.log.record import aux_channels, scalar_names
 from hil_server.requirements import Watch
 from hil_server.run import branch
@@ -96,7 +96,7 @@ def gone_on(begin: Beginning, config: TestConfig, settings: Sequence[str]) -> Re
 @lru_cache(1)
 def _put_back(log: str, tick: int) -> Resumed:
     """The logged run at this tick: once in a worker."""
-    return branch.at_tick(open_log(log), tick)
+    return branch.at_tick(read_log(log), tick)
 
 
 def _empty() -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hil_server.console.alarm import of_log
 from hil_server.console.picture import Picture
-from hil_server.log.reader import Log, open_log
+from hil_server.log.reader import Log, read_log
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.layout import FIELDS
 
@@ -67,7 +67,7 @@ class Recording:
     def __init__(self, path: str | Path) -> None:
         from hil_server.errors import UsageError
 
-        self.log = open_log(path)
+        self.log = read_log(path)
         if not self.log.ticks:
             raise UsageError(f"{path}: this log has no record")
         self.name = self.log.header.run_id

@@ -21,12 +21,10 @@ from pathlib import Path
 
 import zstandard
 from mcap.data_stream import ReadDataStream
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.records import Channel, Message
-from mcap.writer import MCAP0_MAGIC
 
-from hil_server.log.format import LogError
+from hil_server.log.format import WRONG, LogError, records_in
 
 TOPIC = "checkpoint"
 ENCODING = "hil-checkpoint"
@@ -109,16 +107,11 @@ def places(path: str | Path) -> list[Place]:
     found, channel = [], None
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if data[: len(MCAP0_MAGIC)] != MCAP0_MAGIC:
-                raise LogError(f"{path}: not an MCAP file")
-            at = len(MCAP0_MAGIC)
-            while at + 9 <= len(data):
-                opcode, length = struct.unpack_from("<BQ", data, at)
-                body, at = at + 9, at + 9 + length
-                if at > len(data) or opcode == Opcode.DATA_END:
+            for opcode, body, length in records_in(path, data):
+                if opcode == Opcode.DATA_END:
                     break
                 if opcode == Opcode.CHANNEL:
-                    channel = _channel(data[body:at]) or channel
+                    channel = _channel(data[body : body + length]) or channel
                 elif opcode == Opcode.MESSAGE and length > MESSAGE_HEAD.size:
                     of, _, time_ns, _ = MESSAGE_HEAD.unpack_from(data, body)
                     if of == channel:
@@ -132,7 +125,7 @@ def _channel(record: bytes) -> int | None:
     """Number of the channel of checkpoints, None for another channel or a damaged one."""
     try:
         channel = Channel.read(ReadDataStream(BytesIO(record)))
-    except (struct.error, ValueError, OverflowError, McapError):
+    except WRONG:
         return None
     return channel.id if channel.topic == TOPIC and channel.message_encoding == ENCODING else None
 

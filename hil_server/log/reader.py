@@ -3,7 +3,8 @@
 File: header · metadata `run` · attachments (configuration texts, channels.toml, initial sample, stage states, calibration) · schema
 (`ros2msg`) · channel · chunks of 100 ticks, written every 0.1 s · metadata `end` · summary. A message is one tick: four bytes of CDR
 encapsulation and the record (`record.py`). All messages have one size, so a chunk is built and read as one NumPy array (`message_dtype`);
-the record classes of the `mcap` library write and read everything else.
+the record classes of the `mcap` library write and read everything else. Its reader and its writer take a message at a time, end at the
+first damaged record and cannot take back what a full disk has cut off: the walk over the records and the order of writing are our own.
 
 What a killed writer leaves is a file without its end: it is read up to the last whole chunk, and says so. A chunk that does not decompress
 is left out and named; one whose contents were altered is kept, and `Log.damaged()` names ticks and channels.
@@ -21,7 +22,9 @@ import mmap
 import os
 import struct
 import tempfile
+import weakref
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -31,33 +34,19 @@ from typing import Any
 import numpy as np
 import zstandard
 from mcap.data_stream import ReadDataStream
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import (
-    Attachment,
-    Channel,
-    Chunk,
-    Message,
-    Metadata,
-    Schema,
-)
+from mcap.records import Attachment, Channel, Chunk, Message, Metadata, Schema
 from mcap.stream_reader import breakup_chunk
 from mcap.writer import MCAP0_MAGIC
 
 from hil_server.log import former_layout
-from hil_server.log.format import MAX_CHUNK, MAX_EXPANSION, SCHEMA_NAME, TOPIC, LogError, message_dtype
+from hil_server.log.format import MAX_CHUNK, MAX_EXPANSION, SCHEMA_NAME, TOPIC, WRONG, LogError, message_dtype, records_in
 from hil_server.log.header import LogHeader, Stored
-from hil_server.log.record import (
-    LayoutMismatchError,
-    damaged_records,
-    record_dtype,
-    scalar_names,
-    syndromes,
-)
-from hil_server.log.writer import LogWriter
+from hil_server.log.record import LayoutMismatchError, damaged_records, record_dtype, scalar_names, syndromes
 from rt_kernels.layout import LAYOUT_HASH
 
 MEMORY_SHARE = 0.5  # of the free memory that the records of a log may take
+HEAD = struct.Struct("<QQQ")  # of a chunk: first and last time, size when decompressed
 
 
 def available_memory() -> int:
@@ -131,130 +120,252 @@ class Log:
         return [(int(before[i]) + 1, int(ticks[i] - skipped[i])) for i in gaps]
 
 
-def open_log(path: str | os.PathLike[str]) -> Log:
-    """Reads a log. A file without its end (killed writer, torn tail) is read up to the last whole chunk.
+def read_log(path: str | os.PathLike[str]) -> Log:
+    """Reads a log whole. A file without its end (killed writer, torn tail) is read up to the last whole chunk.
 
     Raises LogError when it is not one of our logs, LayoutMismatchError when its table of channels is another one and it does not say which.
     """
-    path = Path(path)
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < len(MCAP0_MAGIC):
-                raise LogError(f"{path}: is not a log ({size} bytes)")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return Reader(path, data).read()
-    except OSError as error:
-        raise LogError(f"{path}: {error.strerror or error}") from error
+    with contextlib.closing(LogFile(path)) as file:
+        return file.read()
 
 
-class Reader:
-    """Walks over the records of one file. data: the file's bytes, as a map."""
+@dataclass
+class ChunkPlace:
+    """Where a chunk lies in the file, its first and last run time, ns, its size when decompressed, and the last tick before it that counts
+    (-1: no tick has to be looked at)."""
 
-    def __init__(self, path: Path, data: Any) -> None:
-        self.path, self.data = path, data
-        self.incomplete: list[str] = []
-        self.run: dict[str, str] = {}
-        self.end: dict[str, str] | None = None
-        self.schema: str | None = None
-        self.files: dict[str, tuple[bytes, str]] = {}
-        self.channel_id: int | None = None
-        self.chunks: list[Chunk] = []
-        self.finished = False
+    start: int
+    length: int
+    first_ns: int
+    last_ns: int
+    size: int
+    floor: int = -1
+
+
+class LogFile:
+    """A log that is read on demand: opening walks over the heads of the file's records and decompresses nothing; `records` reads one chunk
+    (about a quarter of a megabyte), `read` all of them.
+
+    header: what the file says of the run. end: facts that the run left at its end ({} when it was cut), written: ticks that it then had
+    (None when it was cut). absent: fields of today's table that this log, of an earlier one, does not have; None for a log of today's. Use
+    `close`, or leave it to the end of the process.
+
+    Raises LogError when the file is not one of our logs, LayoutMismatchError when its table of channels is another one and it does not
+    say which.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._reasons: dict[str, None] = {}
+        self._run: dict[str, str] = {}
+        self._at_end: dict[str, str] | None = None
+        self._schema: str | None = None
+        self._files: dict[str, tuple[bytes, str]] = {}
+        self._channel_id: int | None = None
+        self._chunks: list[ChunkPlace] = []
+        self._unpack = zstandard.ZstdDecompressor(max_window_size=MAX_CHUNK)
+        try:
+            with self.path.open("rb") as file:
+                if (size := os.fstat(file.fileno()).st_size) < len(MCAP0_MAGIC):
+                    raise LogError(f"{path}: is not a log ({size} bytes)")
+                self._fd = os.dup(file.fileno())  # chunks are read from here: pages of a map would count as memory of the process
+            self._closed = weakref.finalize(self, os.close, self._fd)
+            with mmap.mmap(self._fd, 0, access=mmap.ACCESS_READ) as data:
+                finished = self._walk(data)
+        except OSError as error:
+            raise LogError(f"{path}: {error.strerror or error}") from error
+        self.header = self._described()
+        self.end, self.written = self._ended(finished)
+
+    def close(self) -> None:
+        """Lets the file go; nothing can be read afterwards."""
+        self._closed()
+
+    @property
+    def incomplete(self) -> list[str]:
+        """Why the run is not whole, as far as the file has been read; empty when it is."""
+        return list(self._reasons)
+
+    @cached_property
+    def places(self) -> list[ChunkPlace]:
+        """The chunks in the order of the run. They are taken by the run times in their heads; where these are not in order, every chunk is
+        looked at once, and what does not continue the ticks before it is left out."""
+        starts, ends = [place.first_ns for place in self._chunks], [place.last_ns for place in self._chunks]
+        in_order = all(a <= b for a, b in zip(starts, ends, strict=True)) and all(a > b for a, b in zip(starts[1:], ends, strict=False))
+        return self._chunks if in_order else self._surveyed()
+
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """First and last run time in the file, s; (0, 0) of a log without a tick."""
+        return (self.places[0].first_ns * 1e-9, self.places[-1].last_ns * 1e-9) if self.places else (0.0, 0.0)
+
+    @property
+    def bytes_inside(self) -> int:
+        """Size of all ticks when decompressed."""
+        return sum(place.size for place in self.places)
+
+    def between(self, start_s: float, stop_s: float) -> list[int]:
+        """Numbers of the chunks that may hold ticks of these run times."""
+        return [i for i, place in enumerate(self.places) if place.last_ns * 1e-9 >= start_s and place.first_ns * 1e-9 <= stop_s]
+
+    def records(self, number: int) -> np.ndarray:
+        """The ticks of a chunk as records of today's table, (n,); none of one that is damaged."""
+        theirs = self._theirs(self.places[number])
+        return theirs if self.absent is None else former_layout.converted(theirs)[0]
+
+    def damaged(self) -> Iterator[tuple[int, np.ndarray]]:
+        """(number of the chunk, ticks (m,) of its records whose own checksum is wrong), of chunks that have some."""
+        for number, place in enumerate(self.places):
+            theirs = self._theirs(place)
+            wrong = theirs["tick"][syndromes(theirs) != 0]
+            if len(wrong):
+                yield number, wrong
 
     def read(self) -> Log:
-        """The whole log. Raises LogError, LayoutMismatchError."""
-        header, former = self._described()
-        if former:
-            return self._former(header)
-        records = self._records(record_dtype(header.aux_count))
-        end = self._end(len(records))
-        return Log(self.path, header, records, end, self.incomplete)
+        """The whole log. Raises LogError when there is no room for its records."""
+        chunks = [chunk for place in self._chunks if (chunk := self._chunk(place)) is not None]
+        total = sum(chunk.uncompressed_size // self._message.itemsize + 1 for chunk in chunks)
+        room, filled = self._room(total, self.dtype.itemsize), 0
+        for chunk in chunks:
+            part = self._rows(chunk)
+            room[filled : filled + len(part)] = part
+            filled += len(part)
+        records = self._in_order(room[:filled].reshape(-1).view(self.dtype))
+        damage: tuple[tuple[int, str], ...] = ()
+        if self.absent is not None:
+            damage, records = tuple(former_layout.damaged(records)), former_layout.converted(records)[0]
+        if self.written not in (None, len(records)):
+            self._note(f"{len(records)} ticks are in the file, {self.written} were written")
+        return Log(self.path, self.header, records, self.end, self.incomplete, self.absent, damage)
 
-    def _described(self) -> tuple[LogHeader, bool]:
-        """Walks over the file: what it says of the run, and whether its table of channels is an earlier one."""
-        if self.data[: len(MCAP0_MAGIC)] != MCAP0_MAGIC:
-            raise LogError(f"{self.path}: not an MCAP file")
-        self._walk()
-        if "layout_hash" not in self.run:
-            raise LogError(f"{self.path}: no run is described in it (cut before its first tick, or not a log of this program)")
-        former = self.run["layout_hash"] != LAYOUT_HASH
-        if former and self.schema is None:
-            raise LayoutMismatchError(f"log {self.path}", self.run["layout_hash"])
-        return LogHeader.read(Stored(self.path, self.run, self.files)), former
+    # ---------------------------------------------------------------------------------------------------------- what it says
+    def _note(self, reason: str) -> None:
+        self._reasons[reason] = None
 
-    def _former_dtype(self, header: LogHeader) -> np.dtype:
-        """Structured type of the records of a log of an earlier table. Raises LogError."""
-        try:
-            return former_layout.dtype_of(self.schema or "", header.aux_count)
-        except LogError as error:
-            raise LogError(f"{self.path}: {error}") from None
-
-    def _former(self, header: LogHeader) -> Log:
-        """A log of an earlier table, as one of today's."""
-        dtype = self._former_dtype(header)
-        theirs = self._records(dtype)
-        damage = tuple(former_layout.damaged(theirs))
-        records, absent = former_layout.converted(theirs)
-        before = header.initial_record
-        if len(before) >= dtype.itemsize - dtype["aux"].itemsize:  # with or without auxiliary channels
-            whole = before.ljust(dtype.itemsize, b"\0")[: dtype.itemsize]
-            header.initial_record = former_layout.converted(np.frombuffer(whole, dtype))[0].tobytes()
-        header.layout_hash = LAYOUT_HASH
-        return Log(self.path, header, records, self._end(len(records)), self.incomplete, absent, damage)
-
-    def _walk(self) -> None:
-        data, size, at = self.data, len(self.data), len(MCAP0_MAGIC)
-        while at + 9 <= size:
-            opcode, length = struct.unpack_from("<BQ", data, at)
-            body = at + 9
-            if opcode == 0 or body + length > size:
-                break
+    def _walk(self, data: mmap.mmap) -> bool:
+        """Takes the file's records one after the other; whether it comes to their end."""
+        at = len(MCAP0_MAGIC)
+        for opcode, body, length in records_in(self.path, data):
             try:
                 self._take(opcode, data, body, length)
-            except (struct.error, ValueError, OverflowError, McapError) as error:
-                self.incomplete.append(f"damaged record at byte {at} left out: {error}")
+            except WRONG as error:
+                self._note(f"damaged record at byte {at} left out: {error}")
             at = body + length
             if opcode == Opcode.FOOTER and data[at : at + len(MCAP0_MAGIC)] == MCAP0_MAGIC:
-                self.finished = True
-                return
-        self.incomplete.append(f"the file is cut: its last {size - at} bytes are an incomplete record" if at < size else "the file is cut")
+                return True
+        left = len(data) - at
+        self._note(f"the file is cut: its last {left} bytes are an incomplete record" if left else "the file is cut")
+        return False
 
-    def _take(self, opcode: int, data: Any, start: int, length: int) -> None:
-        if opcode not in (Opcode.CHUNK, Opcode.METADATA, Opcode.ATTACHMENT, Opcode.CHANNEL, Opcode.SCHEMA):
+    def _take(self, opcode: int, data: mmap.mmap, start: int, length: int) -> None:
+        if opcode == Opcode.CHUNK:
+            self._chunks.append(ChunkPlace(start, length, *HEAD.unpack_from(data, start)))
+        if opcode not in (Opcode.METADATA, Opcode.ATTACHMENT, Opcode.CHANNEL, Opcode.SCHEMA):
             return
         stream = ReadDataStream(BytesIO(data[start : start + length]))
-        if opcode == Opcode.CHUNK:
-            self.chunks.append(Chunk.read(stream))
-        elif opcode == Opcode.METADATA:
+        if opcode == Opcode.METADATA:
             metadata = Metadata.read(stream)
             if metadata.name == "run":
-                self.run = metadata.metadata
+                self._run = metadata.metadata
             elif metadata.name == "end":
-                self.end = metadata.metadata
+                self._at_end = metadata.metadata
         elif opcode == Opcode.ATTACHMENT:
             attachment = Attachment.read(stream)
-            self.files[attachment.name] = (attachment.data, attachment.media_type)
+            self._files[attachment.name] = (attachment.data, attachment.media_type)
         elif opcode == Opcode.SCHEMA:
             schema = Schema.read(stream)
             if schema.name == SCHEMA_NAME:
-                self.schema = schema.data.decode("utf-8", "replace")
+                self._schema = schema.data.decode("utf-8", "replace")
         else:
             channel = Channel.read(stream)
             if channel.topic == TOPIC:
-                self.channel_id = channel.id
+                self._channel_id = channel.id
 
-    def _records(self, dtype: np.dtype) -> np.ndarray:
-        message = message_dtype(dtype)
-        chunks = [chunk for chunk in self.chunks if self._honest(chunk)]
-        total = sum(chunk.uncompressed_size // message.itemsize + 1 for chunk in chunks)
-        out = self._room(total, dtype.itemsize)
-        unpack, filled = zstandard.ZstdDecompressor(max_window_size=MAX_CHUNK), 0
-        for chunk in chunks:
-            part = self._chunk_records(chunk, message, unpack)
-            out[filled : filled + len(part)] = part
-            filled += len(part)
-        return self._in_order(out[:filled].reshape(-1).view(dtype))
+    def _described(self) -> LogHeader:
+        """What the file says of the run; sets `dtype` and `absent` by its table of channels."""
+        if "layout_hash" not in self._run:
+            raise LogError(f"{self.path}: no run is described in it (cut before its first tick, or not a log of this program)")
+        former = self._run["layout_hash"] != LAYOUT_HASH
+        if former and self._schema is None:
+            raise LayoutMismatchError(f"log {self.path}", self._run["layout_hash"])
+        header = LogHeader.read(Stored(self.path, self._run, self._files))
+        self.absent: frozenset[str] | None = None
+        self.dtype = record_dtype(header.aux_count)
+        if former:
+            try:
+                self.dtype = former_layout.dtype_of(self._schema or "", header.aux_count)
+            except LogError as error:
+                raise LogError(f"{self.path}: {error}") from None
+            self.absent = former_layout.converted(np.zeros(1, self.dtype))[1]
+            before = header.initial_record
+            if len(before) >= self.dtype.itemsize - self.dtype["aux"].itemsize:  # with or without auxiliary channels
+                whole = before.ljust(self.dtype.itemsize, b"\0")[: self.dtype.itemsize]
+                header.initial_record = former_layout.converted(np.frombuffer(whole, self.dtype))[0].tobytes()
+            header.layout_hash = LAYOUT_HASH
+        self._message = message_dtype(self.dtype)
+        return header
+
+    def _ended(self, finished: bool) -> tuple[dict[str, Any], int | None]:
+        """Facts that the run left at its end, and how many ticks it then had."""
+        if self._at_end is None:
+            if finished:
+                self._note("the log says nothing of the end of the run")
+            return {}, None
+        try:
+            reasons, facts = json.loads(self._at_end["reasons"]), json.loads(self._at_end["facts"])
+            written, lost = int(self._at_end["ticks"]), int(self._at_end["lost_ticks"])
+            if not isinstance(reasons, list) or not isinstance(facts, dict):
+                raise ValueError("reasons and facts must be a list and a table")
+        except (KeyError, ValueError, RecursionError) as error:
+            self._note(f"the record of the end of the run is damaged: {error}")
+            return {}, None
+        self._reasons = dict.fromkeys(str(reason) for reason in reasons) | self._reasons
+        return facts | {"lost_ticks": lost}, written
+
+    # ---------------------------------------------------------------------------------------------------------------- chunks
+    def _chunk(self, place: ChunkPlace) -> Chunk | None:
+        """The chunk as it is in the file; None, and named, when it cannot hold what it says."""
+        try:
+            chunk = Chunk.read(ReadDataStream(BytesIO(os.pread(self._fd, place.length, place.start))))
+        except WRONG as error:
+            self._note(f"damaged record at byte {place.start - 9} left out: {error}")
+            return None
+        if fault := chunk_fault(chunk):
+            self._note(f"damaged chunk left out: run time {_span(chunk)} s: {fault}")
+            return None
+        return chunk
+
+    def _theirs(self, place: ChunkPlace) -> np.ndarray:
+        """The chunk's records as they were written, (n,) of `dtype`, those in ascending ticks above the floor."""
+        chunk = self._chunk(place)
+        rows = self._nothing() if chunk is None else self._rows(chunk)
+        return self._in_order(np.ascontiguousarray(rows).reshape(-1).view(self.dtype), place.floor)
+
+    def _surveyed(self) -> list[ChunkPlace]:
+        """Looks at every chunk once: its times by its records, and the last tick before it."""
+        floor = 0
+        kept: list[ChunkPlace] = []
+        for place in self._chunks:
+            place.floor = floor if kept else -1
+            records = self._theirs(place)
+            if len(records):
+                place.first_ns, place.last_ns = int(records["time_ns"].min()), int(records["time_ns"].max())
+                floor = max(floor, int(records["tick"][-1]))
+                kept.append(place)
+        return kept
+
+    def _in_order(self, records: np.ndarray, floor: int = -1) -> np.ndarray:
+        """Records in ascending ticks above the floor. Where they are not, only those with a right checksum count, and of these the ones
+        that continue."""
+        ticks = records["tick"]
+        if not len(records) or (ticks[0] > floor and (ticks[1:] > ticks[:-1]).all()):
+            return records
+        ticks = np.where(syndromes(records) != 0, -1, ticks)
+        keep = ticks > np.concatenate([[floor], np.maximum(np.maximum.accumulate(ticks)[:-1], floor)])
+        left = records["tick"][~keep]
+        some = ", ".join(str(tick) for tick in left[:5])
+        self._note(f"{len(left)} records out of order left out: tick {some}{', ...' if len(left) > 5 else ''}")
+        return records[keep]
 
     def _room(self, count: int, size: int) -> np.ndarray:
         """Room for `count` records of `size` bytes: memory, or, for a run of hours, a file without a name beside the log, of which the
@@ -268,75 +379,42 @@ class Reader:
         raise LogError(f"{self.path}: its records need {count * size / 1e9:.1f} GB, more than {MEMORY_SHARE:.0%} of the free memory, "
                        f"and there is no room for a file of that size in {self.path.parent} or {tempfile.gettempdir()}")  # fmt: skip
 
-    def _honest(self, chunk: Chunk) -> bool:
-        """Can the chunk hold what it says? Else it is left out and named."""
-        fault = chunk_fault(chunk)
-        if fault:
-            self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s: {fault}")
-        return not fault
+    def _nothing(self) -> np.ndarray:
+        return np.empty((0, self.dtype.itemsize), np.uint8)
 
-    def _in_order(self, records: np.ndarray) -> np.ndarray:
-        """Records in ascending ticks. Where they are not, only those with a right checksum count, and of these the ones that continue."""
-        if not len(records) or (records["tick"][1:] > records["tick"][:-1]).all() and records["tick"][0] >= 0:
-            return records
-        ticks = np.where(syndromes(records) != 0, -1, records["tick"])
-        keep = ticks > np.concatenate([[-1], np.maximum.accumulate(ticks)[:-1]])
-        left = records["tick"][~keep]
-        some = ", ".join(str(tick) for tick in left[:5])
-        self.incomplete.append(f"{len(left)} records out of order left out: tick {some}{', ...' if len(left) > 5 else ''}")
-        return records[keep]
-
-    def _chunk_records(self, chunk: Chunk, message: np.dtype, unpack: zstandard.ZstdDecompressor) -> np.ndarray:
-        """The records of an honest chunk as bytes, (n, record size)."""
-        nothing = np.empty((0, message["record"].itemsize), np.uint8)
+    def _rows(self, chunk: Chunk) -> np.ndarray:
+        """The records of a chunk as bytes, (n, record size); none of one that is damaged."""
         try:
-            raw = unpack.decompress(chunk.data, chunk.uncompressed_size) if chunk.compression == "zstd" else chunk.data
+            raw = self._unpack.decompress(chunk.data, chunk.uncompressed_size) if chunk.compression == "zstd" else chunk.data
         except zstandard.ZstdError:
-            self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s")
-            return nothing
+            self._note(f"damaged chunk left out: run time {_span(chunk)} s")
+            return self._nothing()
         if len(raw) > chunk.uncompressed_size:
-            self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s: longer than its header states")
-            return nothing
+            self._note(f"damaged chunk left out: run time {_span(chunk)} s: longer than its header states")
+            return self._nothing()
         if chunk.uncompressed_crc and zlib.crc32(raw) != chunk.uncompressed_crc:
-            self.incomplete.append(f"altered chunk: run time {_span(chunk)} s")
+            self._note(f"altered chunk: run time {_span(chunk)} s")
+        message = self._message
         if len(raw) % message.itemsize == 0:
             messages = np.frombuffer(raw, message)
             ours = (messages["opcode"] == Opcode.MESSAGE) & (messages["length"] == message.itemsize - 9)
-            if (ours & (messages["channel"] == self.channel_id)).all():
+            if (ours & (messages["channel"] == self._channel_id)).all():
                 return np.frombuffer(raw, np.uint8).reshape(len(messages), -1)[:, message.fields["record"][1] :]  # type: ignore[index]
-        return self._mixed_chunk(chunk, raw, message["record"].itemsize, nothing)
+        return self._mixed_rows(chunk, raw)
 
-    def _mixed_chunk(self, chunk: Chunk, raw: bytes, size: int, nothing: np.ndarray) -> np.ndarray:
+    def _mixed_rows(self, chunk: Chunk, raw: bytes) -> np.ndarray:
         """The slow way, for chunks that other tools have rewritten: message by message."""
         plain = Chunk("", raw, chunk.message_end_time, chunk.message_start_time, 0, len(raw))
-        found = []
+        found, size = [], self.dtype.itemsize
         try:
             for record in breakup_chunk(plain):
                 if isinstance(record, Channel) and record.topic == TOPIC:
-                    self.channel_id = record.id
-                elif isinstance(record, Message) and record.channel_id == self.channel_id and len(record.data) == size + 4:
+                    self._channel_id = record.id
+                elif isinstance(record, Message) and record.channel_id == self._channel_id and len(record.data) == size + 4:
                     found.append(record.data[4:])
-        except (struct.error, ValueError, OverflowError, McapError) as error:
-            self.incomplete.append(f"damaged chunk at run time {_span(chunk)} s: {error}")
-        return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), size) if found else nothing
-
-    def _end(self, ticks: int) -> dict[str, Any]:
-        if self.end is None:
-            if self.finished:
-                self.incomplete.append("the log says nothing of the end of the run")
-            return {}
-        try:
-            reasons, facts = json.loads(self.end["reasons"]), json.loads(self.end["facts"])
-            written, lost = int(self.end["ticks"]), int(self.end["lost_ticks"])
-            if not isinstance(reasons, list) or not isinstance(facts, dict):
-                raise ValueError("reasons and facts must be a list and a table")
-        except (KeyError, ValueError, RecursionError) as error:
-            self.incomplete.append(f"the record of the end of the run is damaged: {error}")
-            return {}
-        self.incomplete[:0] = [str(reason) for reason in reasons]
-        if written != ticks:
-            self.incomplete.append(f"{ticks} ticks are in the file, {written} were written")
-        return facts | {"lost_ticks": lost}
+        except WRONG as error:
+            self._note(f"damaged chunk at run time {_span(chunk)} s: {error}")
+        return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), size)
 
 
 def chunk_fault(chunk: Chunk) -> str:
@@ -359,20 +437,3 @@ def chunk_fault(chunk: Chunk) -> str:
 
 def _span(chunk: Chunk) -> str:
     return f"{chunk.message_start_time * 1e-9:.3f}...{chunk.message_end_time * 1e-9:.3f}"
-
-
-def recover(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:
-    """Writes what can be read of `source` to a new, whole file `target`, marked as incomplete. Returns what was read.
-
-    Checksums of records are carried over as they were, so that damage stays visible. Raises LogError.
-    """
-    log = open_log(source)
-    try:
-        writer = LogWriter(target, log.header)
-        writer.reasons = [*log.incomplete, "recovered from a damaged file"] if log.incomplete else []
-        writer.copy(log.records)
-        writer.lost_ticks = int(log.end.get("lost_ticks", 0))
-        writer.close({key: value for key, value in log.end.items() if key != "lost_ticks"})
-    except OSError as error:
-        raise LogError(f"{target}: {error.strerror or error}") from error
-    return log

@@ -33,7 +33,7 @@ from hil_server.line.run_header import configuration
 from hil_server.log.checkpoint import Checkpoint, places
 from hil_server.log.format import LogError
 from hil_server.log.header import LogHeader
-from hil_server.log.reader import Log, open_log
+from hil_server.log.reader import Log, read_log
 from hil_server.run import replay
 from rt_kernels.layout import CODES
 from rt_kernels.loop import LoopLine
@@ -142,7 +142,7 @@ def resumed(text: str, overrides: tuple[str, ...] = (), config: str | None = Non
     if config:
         raise UsageError(f"--from: the log holds the configuration; {config} cannot be given too (--set changes single keys)")
     path, when = split(text)
-    log = open_log(path)
+    log = read_log(path)
     return at_tick(log, moment(log, when), overrides)
 
 

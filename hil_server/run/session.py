@@ -30,7 +30,7 @@ from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
 from hil_server.log.format import LogError
 from hil_server.log.header import LogHeader
-from hil_server.log.reader import Log, open_log
+from hil_server.log.reader import Log, read_log
 from hil_server.log.record import record_dtype
 from hil_server.log.writer import LogWriter
 from hil_server.requirements import Watch
@@ -146,7 +146,7 @@ def _flights(config: TestConfig, options: Options, begin: Resumed | None) -> dic
         if (asked := summary.pop("again", None)) is None:
             return summary | ({"flights": flights} if len(flights) > 1 else {})
         with interrupts.heard():
-            log = open_log(summary["log"])
+            log = read_log(summary["log"])
             begin = at_tick(log, tick_asked_for(log, *asked))
         config, options = begin.test.config, replace(options, out=str(Path(summary["log"]).parent))
         for what in begin.lost:
@@ -404,7 +404,7 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
 
     lost = bool(extra.get("record_lost"))
     try:
-        log = open_log(path)
+        log = read_log(path)
     except LogError as error:
         if not lost:
             raise

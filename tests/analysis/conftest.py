@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hil_server.log.header import LogHeader
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
 from hil_server.log.writer import LogWriter
 from rt_kernels.layout import BITS, CODES, FAULTS
@@ -93,12 +93,12 @@ def trip(write_run):
 
 @pytest.fixture
 def bounce_log(bounce):
-    return open_log(bounce)
+    return read_log(bounce)
 
 
 @pytest.fixture
 def trip_log(trip):
-    return open_log(trip)
+    return read_log(trip)
 
 
 @pytest.fixture(scope="session")

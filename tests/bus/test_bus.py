@@ -19,7 +19,7 @@ from hil_server.bus.server import Bus
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.bus.wire import bind
 from hil_server.client import Client, NoAnswerError
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 from rt_kernels.layout import CODES
 from tests.processes import wait_for_end
 
@@ -84,7 +84,7 @@ def test_killed_bus_comes_back_on_its_addresses_and_the_log_misses_nothing(start
     status = told(process, loop, lambda status: status["bus_restarts"] and status["tick"] > 0)
     assert status["bus_restarts"] == 1 and answer(process, loop)["bus_restarts"] == 1 and process.alive
     closed = process.finish()
-    log = open_log(closed["path"])
+    log = read_log(closed["path"])
     assert closed["complete"] and closed["bus_restarts"] == 1 == log.end["bus_restarts"]
     assert np.array_equal(log.records["tick"], np.arange(loop.tick))
 
@@ -140,7 +140,7 @@ def test_hostile_clients_are_felt_by_nobody(start, seed):
     status = answer(process, loop)
     assert status["commands_accepted"] == 0 and loop.taken == [] and loop.hand(0)[0] == loop.hand(1)[0] == 0
     closed = process.finish()
-    log = open_log(closed["path"])
+    log = read_log(closed["path"])
     assert closed["complete"] and closed["overflow"] == 0 and np.array_equal(log.records["tick"], np.arange(loop.tick))
 
 

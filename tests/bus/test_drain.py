@@ -24,7 +24,7 @@ from hil_server.bus.settings import TelemetrySettings
 from hil_server.bus.wire import Curve, make_keys
 from hil_server.client import AsyncClient, Client, CommandError, LayoutMismatchError, NoAnswerError, RefusedError
 from hil_server.errors import ConfigurationError
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 from hil_server.log.recoveries import name_of_arguments
 from hil_server.operator_desk.sender import HandSender
 from rt_kernels.layout import CODES, LAYOUT_HASH
@@ -91,7 +91,7 @@ def test_everything_in_the_ring_is_in_the_log(start):
     loop.publish(3000)  # and far more at once than the process takes in one look
     loop.block.finished = True
     closed = process.finish({"end": "captured", "page_faults": 0})
-    log = open_log(closed["path"])
+    log = read_log(closed["path"])
     assert closed["complete"] and closed["ticks"] == log.ticks == loop.tick
     assert list(log.records["tick"]) == list(range(loop.tick))
     assert log.damaged() == [] and log.complete
@@ -110,7 +110,7 @@ def test_commands_and_sticks_reach_the_loop_while_the_log_stands_still(start, in
     assert loop.hand(0)[2] == [0.5] * 6
     thread.join()
     process.finish()
-    assert open_log(process.closed["path"]).records["command_code"][taken.tick] == CODES["command"]["abort"]
+    assert read_log(process.closed["path"]).records["command_code"][taken.tick] == CODES["command"]["abort"]
 
 
 def test_overflow_marks_the_run(start):
@@ -120,7 +120,7 @@ def test_overflow_marks_the_run(start):
     os.kill(process.pid, signal.SIGCONT)
     closed = process.finish()
     assert not closed["complete"] and closed["overflow"] == 36 and "ring overflow" in closed["reasons"][0]
-    assert open_log(closed["path"]).incomplete == closed["reasons"]
+    assert read_log(closed["path"]).incomplete == closed["reasons"]
 
 
 def test_server_that_dies_leaves_a_finished_log(tmp_path, header):
@@ -142,7 +142,7 @@ os.kill(os.getpid(), 9)
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert answer.returncode == -signal.SIGKILL, answer.stderr
     wait_for_end(int(answer.stdout))
-    log = open_log(tmp_path / "run.mcap")
+    log = read_log(tmp_path / "run.mcap")
     assert log.ticks == 777 and log.incomplete == ["the server ended without closing the run"]
 
 
@@ -162,7 +162,7 @@ def test_killed_process_leaves_all_but_a_quarter_of_a_second(start, tmp_path):
     for _ in range(10):
         loop.publish(100).drained()  # what was taken before is written
     process.kill()
-    log = open_log(tmp_path / "run.mcap")
+    log = read_log(tmp_path / "run.mcap")
     assert loop.tick == 1000 and loop.tick - log.ticks <= 250 and not log.complete
 
 
@@ -192,7 +192,7 @@ def test_subscriber_sees_every_sample_of_the_channels_it_asked_for(start, in_bac
     assert first.tick == first["tick"][-1] and first.t == pytest.approx(first.tick * 1e-3) and first.t_ns == first.tick * 1_000_000
     assert first.run == "RT-07" and first.dropped == 0 and all(batch.lost == 0 for batch in got)
     process.finish()
-    log = open_log(process.closed["path"])
+    log = read_log(process.closed["path"])
     for batch in got:
         assert np.array_equal(batch["F_T"], log.records["F_T"][batch["tick"]])
 
@@ -372,7 +372,7 @@ def test_command_is_acknowledged_with_the_tick_that_took_it(start, in_background
         client.leave_desk()
     thread.join()
     process.finish()
-    records = open_log(process.closed["path"]).records
+    records = read_log(process.closed["path"]).records
     for acknowledgement, code in ((first, "hold"), (second, "inject_fault")):
         assert records["command_code"][acknowledgement.tick] == CODES["command"][code]
         assert records["command_sequence"][acknowledgement.tick] == acknowledgement.sequence

@@ -9,7 +9,7 @@ import pytest
 from hil_server.bus.process import RecordWatch, TelemetryProcess
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import InternalError
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def test_stopped_process_is_seen_before_a_tick_is_lost_and_its_log_is_whole(star
     assert "more than half of what there is room for" in reason and loop.block.overflow == 0
     loop.publish(200)  # the way home
     closed = process.finish({"record_lost": reason})  # lets it run again
-    assert closed["complete"] and open_log(closed["path"]).ticks == loop.tick
-    assert open_log(closed["path"]).end["record_lost"] == reason
+    assert closed["complete"] and read_log(closed["path"]).ticks == loop.tick
+    assert read_log(closed["path"]).end["record_lost"] == reason
 
 
 def test_first_reason_stays(start):
@@ -79,7 +79,7 @@ def test_file_that_takes_no_more_is_seen_with_the_system_s_reason(start):
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (500_000, 500_000))
     assert until(loop, watch) == "log: File too large"
     closed = process.finish()
-    log = open_log(closed["path"])
+    log = read_log(closed["path"])
     assert log.incomplete == ["log: File too large"] and log.ticks + log.end["lost_ticks"] == loop.tick
 
 
@@ -94,7 +94,7 @@ def test_full_disk_is_seen(start, tmp_path):
         loop, process, watch = start()
         assert until(loop, watch) == "log: No space left on device"
         closed = process.finish()
-        log = open_log(closed["path"])
+        log = read_log(closed["path"])
         assert log.incomplete == ["log: No space left on device"] and 0 < log.ticks < loop.tick == log.ticks + log.end["lost_ticks"]
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)

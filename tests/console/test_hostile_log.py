@@ -12,7 +12,7 @@ from hil_server.analysis.programme_page import ProgrammePage
 from hil_server.analysis.report import make_report
 from hil_server.config import SHIPPED, load_test, test_from_toml
 from hil_server.console.recording import Recording
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 from hil_server.log.writer import LogWriter
 from hil_server.run.session import Options, simulate
 from tests.console.chromium import wait_for
@@ -87,7 +87,7 @@ def logs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strangers")
     settings = ["test.duration_max_s=0.2"]
     test = load_test(SHIPPED / "programmes" / "virtual_docking.toml", settings)
-    plain = open_log(simulate(test, Options(out=str(folder / "plain"), quiet=True, report=False))["log"])
+    plain = read_log(simulate(test, Options(out=str(folder / "plain"), quiet=True, report=False))["log"])
     header, tunables, rows = hostile_header(plain.header)
     paths = []
     for name in ("first", "second"):

@@ -162,11 +162,11 @@ class Logs(Target):
         return (body[:16] + struct.pack("<QII", size, crc, len(compression)) + compression + len(packed).to_bytes(8, "little") + packed)
 
     def run(self, given):
-        from hil_server.log.reader import open_log
+        from hil_server.log.reader import read_log
 
         self.file.write_bytes(given)
         with refusing():
-            log = open_log(self.file)
+            log = read_log(self.file)
             log.damaged()
             log.missing()
             assert (np.diff(log.records["tick"]) > 0).all()
@@ -180,9 +180,9 @@ class Sealed(Target):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        from hil_server.log.reader import open_log
+        from hil_server.log.reader import read_log
 
-        self.logs = [open_log(short_log(folder, name, overrides)) for name, overrides in LINES.items()]
+        self.logs = [read_log(short_log(folder, name, overrides)) for name, overrides in LINES.items()]
         self.original = folder / "plain" / "run.mcap"
         self.number = 0
 
@@ -224,7 +224,7 @@ class Sealed(Target):
         from hil_server.analysis.comparison import compare_logs
         from hil_server.analysis.export import SUFFIXES, export
         from hil_server.analysis.summary import summarise
-        from hil_server.log.reader import open_log
+        from hil_server.log.reader import read_log
         from hil_server.log.record import record_dtype
         from hil_server.log.writer import LogWriter
         from hil_server.run import replay
@@ -259,9 +259,9 @@ class Sealed(Target):
             elif use == "what_if":
                 replay.replay(file, overrides=("compensation.lead_factor=0.5",))
             elif use == "summary":
-                summarise(open_log(file))
+                summarise(read_log(file))
             elif use == "compare":
-                compare_logs(open_log(self.original), open_log(file))
+                compare_logs(read_log(self.original), read_log(file))
             else:
                 export(file, form, self.folder / f"out{SUFFIXES[form]}")
 

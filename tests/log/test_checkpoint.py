@@ -10,7 +10,7 @@ from mcap.stream_reader import StreamReader
 from hil_server.log.checkpoint import MAX_BYTES, Checkpoint, places
 from hil_server.log.format import LogError
 from hil_server.log.header import LogHeader
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
 from hil_server.log.writer import LogWriter
 
@@ -47,8 +47,8 @@ def test_damage_is_found():
 
 def test_log_with_checkpoints_is_the_same_log(tmp_path):
     other = Checkpoint(7, 7_000_000, "interval", "build", {"a": b"b"})
-    log = open_log(log_with(tmp_path / "with.mcap", ONE, other))
-    plain = open_log(log_with(tmp_path / "without.mcap"))
+    log = read_log(log_with(tmp_path / "with.mcap", ONE, other))
+    plain = read_log(log_with(tmp_path / "without.mcap"))
     assert log.complete and log.records.tobytes() == plain.records.tobytes()
     found = places(log.path)
     assert [p.time_ns for p in found] == [7_000_000, 1_234_000_000] and [p.read() for p in found] == [other, ONE]
@@ -69,7 +69,7 @@ def test_damaged_checkpoint_is_named_and_a_cut_log_keeps_the_others(tmp_path):
     path.write_bytes(data)
     with pytest.raises(LogError, match=r"checkpoint at 1\.234 s is damaged"):
         places(path)[0].read()
-    assert open_log(path).ticks == 300
+    assert read_log(path).ticks == 300
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(log_with(tmp_path / "b.mcap", ONE).read_bytes()[: place.offset + place.length + 100])
     assert [p.read() for p in places(cut)] == [ONE]

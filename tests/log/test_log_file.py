@@ -20,8 +20,9 @@ from hil_server.log import reader as log_file
 from hil_server.log import writer as log_writer
 from hil_server.log.format import CHUNK_SECONDS, LogError
 from hil_server.log.header import KINDS, LogHeader, Stored
-from hil_server.log.reader import open_log, recover
+from hil_server.log.reader import read_log
 from hil_server.log.record import LayoutMismatchError, record_dtype, scalar_names
+from hil_server.log.recover import recover
 from hil_server.log.writer import LogWriter
 from rt_kernels.layout import LAYOUT_HASH
 
@@ -56,7 +57,7 @@ def without_crc(records):
 @pytest.mark.parametrize("count, step", [(0, 10), (1, 1), (99, 10), (1003, 10), (1000, 1000)])
 def test_what_was_written_is_read(tmp_path, header, make_records, count, step):
     records = make_records(count)
-    log = open_log(write_log(tmp_path / "run.mcap", header, records, step, {"end": "captured"}))
+    log = read_log(write_log(tmp_path / "run.mcap", header, records, step, {"end": "captured"}))
     assert without_crc(log.records) == without_crc(records)
     assert log.ticks == count and log.complete and log.damaged() == []
     assert log.end == {"end": "captured", "lost_ticks": 0}
@@ -66,7 +67,7 @@ def test_records_beyond_the_memory_lie_in_a_file(tmp_path, header, make_records,
     records = make_records(1003)
     path = write_log(tmp_path / "run.mcap", header, records)
     monkeypatch.setattr(log_file, "available_memory", lambda: records.nbytes)
-    log = open_log(path)
+    log = read_log(path)
     base = log.records
     while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
         base = base.base
@@ -84,11 +85,11 @@ def test_records_that_find_no_room_are_refused_with_their_size(tmp_path, header,
     monkeypatch.setattr(log_file, "available_memory", lambda: 0)
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(LogError, match=r"need 0\.0 GB, more than 50% of the free memory, and there is no room"):
-        open_log(path)
+        read_log(path)
 
 
 def test_header_comes_back_whole(tmp_path, header, make_records):
-    log = open_log(write_log(tmp_path / "run.mcap", header, make_records(5)))
+    log = read_log(write_log(tmp_path / "run.mcap", header, make_records(5)))
     assert log.header == header
     assert LogHeader.from_json(header.to_json()) == header
     assert log.aux_names == scalar_names("damper_stroke", 3) + ["temperature"]
@@ -100,7 +101,7 @@ def test_header_comes_back_whole(tmp_path, header, make_records):
 def test_ros2_reader_sees_the_same_bits(tmp_path, header, make_records):
     records = make_records(250)
     path = write_log(tmp_path / "run.mcap", header, records)
-    ours = open_log(path).records
+    ours = read_log(path).records
     messages = ros2_messages(path)
     assert len(messages) == 250
     for i in (0, 99, 100, 249):
@@ -128,7 +129,7 @@ def test_mixed_chunks_of_other_tools_are_read(tmp_path, header, make_records):
     """Another tool may rewrite a log: other chunk size, another topic in between, schema and channel inside the chunk."""
     from mcap.writer import CompressionType, Writer
 
-    source = open_log(write_log(tmp_path / "run.mcap", header, make_records(300)))
+    source = read_log(write_log(tmp_path / "run.mcap", header, make_records(300)))
     with (tmp_path / "run.mcap").open("rb") as original, (tmp_path / "other.mcap").open("wb") as file:
         reader = make_reader(original)
         writer = Writer(file, chunk_size=100_000, compression=CompressionType.NONE)
@@ -143,7 +144,7 @@ def test_mixed_chunks_of_other_tools_are_read(tmp_path, header, make_records):
             writer.add_message(foreign, message.log_time, b"{}", message.log_time)
             writer.add_message(ours, message.log_time, message.data, message.log_time)
         writer.finish()
-    again = open_log(tmp_path / "other.mcap")
+    again = read_log(tmp_path / "other.mcap")
     assert again.records.tobytes() == source.records.tobytes() and again.complete
 
 
@@ -153,19 +154,19 @@ def test_layout_mismatch_shows_both(tmp_path, header, make_records):
     raw = path.read_bytes()
     path.write_bytes(raw.replace(b"hil_server/msg/Sample", b"hil_server/msg/Simple"))  # no schema by which it could be read
     with pytest.raises(LayoutMismatchError, match=f"0123456789abcdef.*{LAYOUT_HASH}"):
-        open_log(path)
+        read_log(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x89MCAP0\r\n", b"\x89MCAP0\r\n" + bytes(100)])
 def test_no_log(tmp_path, content):
     (tmp_path / "x.mcap").write_bytes(content)
     with pytest.raises(LogError, match="x.mcap"):
-        open_log(tmp_path / "x.mcap")
+        read_log(tmp_path / "x.mcap")
 
 
 def test_missing_file_is_named(tmp_path):
     with pytest.raises(LogError, match="nothing.mcap: No such file"):
-        open_log(tmp_path / "nothing.mcap")
+        read_log(tmp_path / "nothing.mcap")
 
 
 def test_existing_log_is_never_overwritten(tmp_path, header):
@@ -194,7 +195,7 @@ def test_cut_anywhere_keeps_every_whole_chunk(tmp_path, header, make_records):
     rng = np.random.default_rng(3)
     for cut in [*rng.integers(ends[0], len(data), 25), ends[1], len(data) - 1]:
         (tmp_path / "cut.mcap").write_bytes(data[:cut])
-        log = open_log(tmp_path / "cut.mcap")
+        log = read_log(tmp_path / "cut.mcap")
         whole = 100 * sum(end <= cut for end in ends)
         assert log.ticks == whole and not log.complete and "cut" in " ".join(log.incomplete)
         assert without_crc(log.records) == without_crc(records[:whole])
@@ -207,14 +208,14 @@ def test_skipped_periods_are_no_missing_ticks(tmp_path, header, make_records):
     records["periods"][10] = 4  # the loop was late by three
     records["tick"][15:] += 5
     records["periods"][15] = 2  # of these five one was skipped, four are gone
-    log = open_log(write_log(tmp_path / "run.mcap", header, records))
+    log = read_log(write_log(tmp_path / "run.mcap", header, records))
     assert log.missing() == [(18, 21)] and log.ticks == 20
 
 
 def test_torn_tail_of_zeros(tmp_path, header, make_records):
     data = write_log(tmp_path / "run.mcap", header, make_records(500)).read_bytes()
     (tmp_path / "torn.mcap").write_bytes(data[: chunk_ends(data)[2] + 30] + bytes(5000))
-    log = open_log(tmp_path / "torn.mcap")
+    log = read_log(tmp_path / "torn.mcap")
     assert log.ticks == 300 and not log.complete
 
 
@@ -232,7 +233,7 @@ def test_recovered_file_is_whole_and_says_what_it_lost(tmp_path, header, make_re
     data = write_log(tmp_path / "run.mcap", header, make_records(500)).read_bytes()
     (tmp_path / "cut.mcap").write_bytes(data[: chunk_ends(data)[2] + 7])
     recover(tmp_path / "cut.mcap", tmp_path / "whole.mcap")
-    log = open_log(tmp_path / "whole.mcap")
+    log = read_log(tmp_path / "whole.mcap")
     assert log.ticks == 300 and log.header == header
     assert any("cut" in reason for reason in log.incomplete) and "recovered from a damaged file" in log.incomplete
     assert len(ros2_messages(tmp_path / "whole.mcap")) == 300
@@ -242,7 +243,7 @@ def test_recovered_file_is_whole_and_says_what_it_lost(tmp_path, header, make_re
 
 def rewrite_one_bit(path, tick, channel, bit):
     """Flips one bit of one channel inside the compressed chunk and puts a chunk with correct checksums back."""
-    log = open_log(path)
+    log = read_log(path)
     records = log.records.copy()
     offset = records.dtype.fields[channel][1]
     records[tick : tick + 1].view(np.uint8)[offset + bit // 8] ^= 1 << (bit % 8)
@@ -256,19 +257,19 @@ def rewrite_one_bit(path, tick, channel, bit):
 def test_one_changed_bit_is_named(tmp_path, header, make_records, channel, bit, name):
     path = write_log(tmp_path / "run.mcap", header, make_records(300))
     rewrite_one_bit(path, 123, channel, bit)
-    assert open_log(path).damaged() == [(123, name)]
+    assert read_log(path).damaged() == [(123, name)]
 
 
 def test_flipped_bits_of_the_file_never_pass_unseen(tmp_path, header, make_records):
     data = write_log(tmp_path / "run.mcap", header, make_records(300)).read_bytes()
-    truth = without_crc(open_log(tmp_path / "run.mcap").records)
+    truth = without_crc(read_log(tmp_path / "run.mcap").records)
     start = data.index(b"zstd")
     rng = np.random.default_rng(4)
     for position in rng.integers(start + 12, chunk_ends(data)[-1], 40):
         broken = bytearray(data)
         broken[position] ^= 1 << int(rng.integers(8))
         (tmp_path / "broken.mcap").write_bytes(broken)
-        log = open_log(tmp_path / "broken.mcap")
+        log = read_log(tmp_path / "broken.mcap")
         if without_crc(log.records) != truth:
             assert not log.complete, position
 
@@ -286,7 +287,7 @@ def test_chunk_altered_inside_its_compression_is_noted_and_located(tmp_path, hea
     length = int.from_bytes(data[chunk + 1 : chunk + 9], "little") - size + len(packed)
     broken = data[: chunk + 1] + length.to_bytes(8, "little") + data[chunk + 9 : at] + len(packed).to_bytes(8, "little") + packed
     (tmp_path / "broken.mcap").write_bytes(broken + data[at + 8 + size :])
-    log = open_log(tmp_path / "broken.mcap")
+    log = read_log(tmp_path / "broken.mcap")
     assert log.ticks == 100 and any("altered chunk" in reason for reason in log.incomplete)
     assert log.damaged() == [(42, "wrench_raw[0]")]
     assert zlib.crc32(bytes(raw)) != int.from_bytes(data[chunk + 33 : chunk + 37], "little")
@@ -320,7 +321,7 @@ def test_full_disk_keeps_the_file_readable_and_the_run_marked(tmp_path, header, 
             disk.room = 10**9 if start < 300 or start >= 700 else 0
             writer.write(records[start : start + 10].tobytes())
         assert writer.close() is False
-    log = open_log(tmp_path / "full.mcap")
+    log = read_log(tmp_path / "full.mcap")
     assert log.incomplete == ["log: No space left on device"]
     assert log.end["lost_ticks"] == 400
     assert list(log.records["tick"]) == [*range(300), *range(700, 1000)]
@@ -338,7 +339,7 @@ def test_disk_that_stays_full(tmp_path, header, make_records, room):
                 disk.room = file.tell()  # not a byte is left behind the last chunk
         assert writer.close() is False and "No space left" in writer.reasons[0]
         kept = writer.ticks
-    log = open_log(tmp_path / "full.mcap")
+    log = read_log(tmp_path / "full.mcap")
     assert log.ticks == kept and kept + writer.lost_ticks == 1000
     assert set(log.incomplete) <= {"the file is cut", "log: No space left on device"}, "it ends with a whole record"
     if room not in (1, 1000):  # too little for anything at all
@@ -356,7 +357,7 @@ def test_whoever_finds_a_log_can_read_it(tmp_path, header, make_records, monkeyp
     path, seen = tmp_path / "run.mcap", []
 
     def look():
-        seen.append(open_log(path).header.run_id if path.exists() else None)
+        seen.append(read_log(path).header.run_id if path.exists() else None)
 
     def watched(function):
         def act(*arguments):
@@ -380,7 +381,7 @@ def test_a_file_system_without_second_names_has_the_log_too(tmp_path, header, ma
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(log_writer.os, "link", no_links)
-    log = open_log(write_log(tmp_path / "run.mcap", header, make_records(100)))
+    log = read_log(write_log(tmp_path / "run.mcap", header, make_records(100)))
     assert log.complete and log.ticks == 100 and os.listdir(tmp_path) == ["run.mcap"]
 
 
@@ -428,7 +429,7 @@ def test_killed_writer_loses_at_most_a_quarter_of_a_second(tmp_path, some):
     process.send_signal(signal.SIGKILL)
     rest = process.communicate()[0].splitlines()
     written = int(rest[-1]) if rest else written
-    log = open_log(path)
+    log = read_log(path)
     assert -some <= written - log.ticks <= 250  # the last word may be lost with the process
     assert not log.complete and "cut" in log.incomplete[0] and log.damaged() == []
     assert list(log.records["tick"]) == list(range(log.ticks))
@@ -439,17 +440,17 @@ def test_slow_writer_flushes_by_time(tmp_path, header, make_records, monkeypatch
     monkeypatch.setattr(log_writer, "CHUNK_SECONDS", CHUNK_SECONDS)  # as it is
     writer = LogWriter(tmp_path / "run.mcap", header, lambda: now[0])
     writer.write(make_records(10))
-    assert open_log(tmp_path / "run.mcap").ticks == 0
+    assert read_log(tmp_path / "run.mcap").ticks == 0
     now[0] = 0.11
     writer.write(make_records(10, 10))
-    assert open_log(tmp_path / "run.mcap").ticks == 20
+    assert read_log(tmp_path / "run.mcap").ticks == 20
     writer.close()
 
 
 def test_end_facts_are_plain_json(tmp_path, header, make_records):
     path = write_log(tmp_path / "run.mcap", header, make_records(3), facts={"faults": ["force_limit"], "n": np.float64(1.5), "p": os})
-    assert open_log(path).end["faults"] == ["force_limit"]
-    assert json.dumps(open_log(path).end)
+    assert read_log(path).end["faults"] == ["force_limit"]
+    assert json.dumps(read_log(path).end)
 
 
 def test_every_record_is_sealed_wherever_its_chunk_begins(tmp_path, header, make_records):
@@ -463,7 +464,7 @@ def test_every_record_is_sealed_wherever_its_chunk_begins(tmp_path, header, make
         writer.write(part if size % 2 else part.tobytes())
         at += size
     writer.close()
-    log = open_log(tmp_path / "odd.mcap")
+    log = read_log(tmp_path / "odd.mcap")
     assert log.damaged() == [] and log.ticks == 517
     np.testing.assert_array_equal(records, given)
     whole = log.records.copy()
@@ -494,7 +495,7 @@ def test_a_chunk_that_lies_about_its_size_is_left_out_and_named(tmp_path, header
     data = write_log(tmp_path / "run.mcap", header, make_records(300)).read_bytes()
     _, at, size = first_chunk(data)
     (tmp_path / "lie.mcap").write_bytes(with_first_chunk(data, data[at : at + size], claimed))
-    log = open_log(tmp_path / "lie.mcap")
+    log = read_log(tmp_path / "lie.mcap")
     assert list(log.records["tick"]) == list(range(100, 300)) and log.missing() == [(0, 99)]
     assert any("damaged chunk left out" in reason and str(claimed) in reason for reason in log.incomplete)
 
@@ -507,7 +508,7 @@ def test_a_chunk_that_would_swell_is_left_out_and_named(tmp_path, header, make_r
     swelling = packer.compress(bytes(1 << 26))
     (tmp_path / "bomb.mcap").write_bytes(with_first_chunk(data, swelling, 1 << 26))
     tracemalloc.start()
-    log = open_log(tmp_path / "bomb.mcap")
+    log = read_log(tmp_path / "bomb.mcap")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert list(log.records["tick"]) == list(range(100, 200))
@@ -521,7 +522,7 @@ def test_a_run_in_which_nothing_moves_is_kept_whole(tmp_path):
     records = np.zeros(200, record_dtype(3000))
     records["tick"] = np.arange(200)
     records["time_ns"] = records["tick"] * 1_000_000
-    log = open_log(write_log(tmp_path / "still.mcap", header, records, 100))
+    log = read_log(write_log(tmp_path / "still.mcap", header, records, 100))
     assert log.complete and log.ticks == 200 and log.damaged() == []
 
 
@@ -531,7 +532,7 @@ def test_records_out_of_order_are_left_out_and_named(tmp_path, header, make_reco
     writer.write(records[:200])
     writer.write(records[100:300])  # 100 to 199 a second time
     writer.close()
-    log = open_log(tmp_path / "run.mcap")
+    log = read_log(tmp_path / "run.mcap")
     assert list(log.records["tick"]) == list(range(300)) and not log.missing()
     assert any("100 records out of order left out: tick 100, 101" in reason for reason in log.incomplete)
 
@@ -540,7 +541,7 @@ def test_a_tick_below_all_numbers_is_out_of_order(tmp_path, header, make_records
     """The difference to the tick before it does not fit into 64 bits."""
     records = make_records(300)
     records["tick"][299] = np.iinfo(np.int64).min
-    log = open_log(write_log(tmp_path / "run.mcap", header, records, 100))
+    log = read_log(write_log(tmp_path / "run.mcap", header, records, 100))
     assert list(log.records["tick"]) == list(range(299)) and any("1 records out of order" in reason for reason in log.incomplete)
 
 
@@ -549,7 +550,7 @@ def test_missing_ticks_are_named(tmp_path, header, make_records):
     writer = LogWriter(tmp_path / "run.mcap", header)
     writer.write(np.concatenate([records[7:100], records[101:300], records[400:]]))
     writer.close()
-    assert open_log(tmp_path / "run.mcap").missing() == [(0, 6), (100, 100), (300, 399)]
+    assert read_log(tmp_path / "run.mcap").missing() == [(0, 6), (100, 100), (300, 399)]
 
 
 @pytest.mark.parametrize(
@@ -573,20 +574,20 @@ def test_a_header_that_says_nonsense_is_refused_in_words(tmp_path, header, make_
     monkeypatch.setattr(LogHeader, "store", lambda h: Stored(run=true(h).run | {key: text}))
     path = write_log(tmp_path / "run.mcap", header, make_records(3))
     with pytest.raises(LogError, match=f"{key}.*{words}"):
-        open_log(path)
+        read_log(path)
 
 
 def test_an_end_that_says_nonsense_is_named(tmp_path, header, make_records):
     path = write_log(tmp_path / "run.mcap", header, make_records(3), facts={"end": "captured"})
     data = path.read_bytes()
     path.write_bytes(data.replace(b'{"end": "captured"}', b'{"end": "captured"]'))
-    log = open_log(path)
+    log = read_log(path)
     assert log.ticks == 3 and log.end == {} and any("end of the run is damaged" in reason for reason in log.incomplete)
 
 
 def test_every_field_of_the_header_is_declared_once_and_comes_back(tmp_path, header, make_records):
     """Through the file, and as text to another process; no field is left at its default here."""
-    read = open_log(write_log(tmp_path / "run.mcap", header, make_records(3))).header
+    read = read_log(write_log(tmp_path / "run.mcap", header, make_records(3))).header
     for one in dataclasses.fields(LogHeader):
         assert one.metadata["kind"] is KINDS[one.name]
         assert getattr(read, one.name) == getattr(header, one.name) == getattr(LogHeader.from_json(header.to_json()), one.name), one.name

@@ -25,9 +25,9 @@ CODED = ("phase", "motion", "end_cause", "safety_state")  # fields shown by thei
 PREDICT = """
 import sys
 from hil_server.line.run_header import configuration
-from hil_server.log.reader import open_log
+from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
-print(simulate(configuration(open_log(sys.argv[1])), Options(out=sys.argv[2], quiet=True, report=False))["log"])
+print(simulate(configuration(read_log(sys.argv[1])), Options(out=sys.argv[2], quiet=True, report=False))["log"])
 """
 
 
