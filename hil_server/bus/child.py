@@ -17,10 +17,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, Queue
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import ConfigurationError, HilError, InternalError
+from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
 from rt_kernels.ring import SharedBlock
 
@@ -32,6 +33,30 @@ BOOT = (
 )
 
 
+class LogState(TypedDict, total=False):
+    """How the log does: ticks that it has and that it lost, why it is incomplete; how often the bus was started again."""
+
+    ticks: int
+    lost_ticks: int
+    reasons: list[str]
+    bus_restarts: int
+
+
+class Line(TypedDict, total=False):
+    """What stands in a line of a pipe, see above; to the bus `log` and `close` say how the log does."""
+
+    settings: dict[str, object]
+    header: dict[str, object]
+    log: LogState
+    close: Facts
+    ready: dict[str, str]
+    layout: str
+    trouble: LogState
+    closed: Facts
+    error: str
+    exit_code: int
+
+
 class Child:
     """The side that starts it.
 
@@ -41,14 +66,14 @@ class Child:
 
     def __init__(self, module: str, name: str, block_fd: int, lifeline: int, more: tuple[int, ...] = ()) -> None:
         self.name = name
-        self.trouble: dict[str, Any] = {}
+        self.trouble: LogState = {}
         self._process = subprocess.Popen(
             [sys.executable, "-c", BOOT, str(ROOT), module, "--fd", str(block_fd), "--lifeline", str(lifeline)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(block_fd, lifeline, *more),
         )
-        self._lines: Queue[dict[str, Any]] = Queue()
+        self._lines: Queue[Line] = Queue()
         self._error = ""
         self._reader = threading.Thread(target=self._read, name=f"{name}-answers", daemon=True)
         self._reader.start()
@@ -81,7 +106,7 @@ class Child:
             return False
         return True
 
-    def start(self, settings: dict[str, Any], header: str, timeout_s: float) -> dict[str, str]:
+    def start(self, settings: dict[str, object], header: str, timeout_s: float) -> dict[str, str]:
         """Tells it what to do and waits until it is ready. Returns its addresses. Raises ConfigurationError or InternalError; then it
         has been ended."""
         try:
@@ -93,10 +118,9 @@ class Child:
         except HilError:
             self.kill()
             raise
-        found: dict[str, str] = answer["ready"]
-        return found
+        return answer["ready"]
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def tell(self, message: Line) -> None:
         """Waits until the line is written: for the start and the end."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError):  # it has died, its pipe is closed; the missing answer says so
@@ -104,7 +128,7 @@ class Child:
             self._process.stdin.write(json.dumps(message, default=str).encode() + b"\n")
             self._process.stdin.flush()
 
-    def tell_now(self, message: dict[str, Any]) -> None:
+    def tell_now(self, message: Line) -> None:
         """Never waits: a line that there is no room for is left out. At most 4096 bytes, which a pipe takes whole or not at all."""
         assert self._process.stdin is not None
         line = json.dumps(message, default=str).encode() + b"\n"
@@ -113,7 +137,7 @@ class Child:
             if len(line) <= 4096:
                 os.write(self._process.stdin.fileno(), line)
 
-    def answer(self, timeout_s: float) -> dict[str, Any]:
+    def answer(self, timeout_s: float) -> Line:
         """Its next line. Raises InternalError when none comes in time."""
         try:
             return self._lines.get(timeout=timeout_s)
@@ -145,7 +169,7 @@ class Child:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             try:
-                message = json.loads(line)
+                message: Line = json.loads(line)
             except ValueError:
                 continue
             if "trouble" in message:
@@ -178,7 +202,7 @@ class Control:
         os.set_blocking(self.descriptor, False)
         return line
 
-    def line(self) -> dict[str, Any] | None:
+    def line(self) -> Line | None:
         """The next whole line, or None. Sets `ended` at the end of the input."""
         if not self.ended:
             try:
@@ -190,7 +214,7 @@ class Control:
         if b"\n" not in self._rest:
             return None
         line, self._rest = self._rest.split(b"\n", 1)
-        found: dict[str, Any] | None = json.loads(line)
+        found: Line = json.loads(line)
         return found
 
 
@@ -203,7 +227,7 @@ class Task(NamedTuple):
     arguments: argparse.Namespace
 
 
-def serve(name: str, about: str, argv: list[str] | None, work: Callable[[Task, Control], dict[str, Any]]) -> int:
+def serve(name: str, about: str, argv: list[str] | None, work: Callable[[Task, Control], Facts]) -> int:
     """The body of such a process: takes its task, does `work`, which says `ready` itself and returns what `closed` is to say.
 
     Returns the exit code. Ctrl-C is the server's to handle.
@@ -241,7 +265,7 @@ def settle(settings: TelemetrySettings) -> None:
             os.sched_setaffinity(0, cores)
 
 
-def say(message: dict[str, Any]) -> None:
+def say(message: Line) -> None:
     """Writes a message for the parent as one line of JSON."""
     with contextlib.suppress(OSError):  # no listener is left; the log shows it
         print(json.dumps(message), flush=True)

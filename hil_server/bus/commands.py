@@ -14,7 +14,7 @@ from typing import Any
 
 from hil_server.errors import UsageError
 from rt_kernels.layout import CODES, INJECTIONS
-from rt_kernels.parameters import Command
+from rt_kernels.parameters import Command, TunableEntry
 
 REQUIRED = None
 # these go through at any time, from any client and at any rate
@@ -43,7 +43,7 @@ class Argument:
     names: Mapping[str, int] = field(default_factory=dict)
     of_run: bool = False
 
-    def check(self, command: str, value: Any) -> float:
+    def check(self, command: str, value: object) -> float:
         """The value as the number that is sent. Raises CommandError when it is no number, out of range, or no known name."""
         place = f"command {command}: {self.name}"
         if isinstance(value, str) and self.names:
@@ -163,7 +163,7 @@ def _names_at(names: Iterable[str], place: str) -> list[str]:
     return [name.partition(" ")[2] for name in names if name.partition(" ")[0] == place]
 
 
-def encode(name: Any, given: Any = None, tunables: Sequence[Mapping[str, Any]] | None = None,
+def encode(name: object, given: object = None, tunables: Sequence[TunableEntry] | None = None,
            commands: Mapping[str, Command] | None = None) -> tuple[int, tuple[float, ...]]:  # fmt: skip
     """Code and arguments of a command, defaults filled in.
 
@@ -197,7 +197,7 @@ def encode(name: Any, given: Any = None, tunables: Sequence[Mapping[str, Any]] |
     return CODES["command"][name], values
 
 
-def tunable_number(name: str, tunables: Sequence[Mapping[str, Any]]) -> int:
+def tunable_number(name: str, tunables: Sequence[TunableEntry]) -> int:
     """Number of a parameter of the run by its name ("compensation.lead_factor"). Raises CommandError with what was perhaps meant."""
     names = [entry["name"] for entry in tunables]
     if name in names:
@@ -208,20 +208,20 @@ def tunable_number(name: str, tunables: Sequence[Mapping[str, Any]]) -> int:
     raise CommandError(f"command tune: {name!r} is unknown or cannot be changed in this run; {meant}tunable: {there}")
 
 
-def _number_of(name: str, given: str, place: Any, commands: Mapping[str, Command]) -> int:
+def _number_of(name: str, given: str, place: object, commands: Mapping[str, Command]) -> int:
     """Number of what a command points to by its name, as the joint "yaw" of the craft "active". Raises CommandError with the names there
     are."""
     first, second = ARGUMENTS[name][:2]
-    known = {number: word for word, number in first.names.items()}
+    known: dict[float, str] = {number: word for word, number in first.names.items()}
     names = commands[name].names if name in commands else None
-    own = _names_at(names or (), place if isinstance(place, str) else known.get(place, ""))
+    own = _names_at(names or (), place if isinstance(place, str) else known.get(place, "") if isinstance(place, int | float) else "")
     if given in own:
         return own.index(given)
     there = ", ".join(own) or "none"
     raise CommandError(f"command {name}: {second.name} {given!r} is unknown to this run; the {place} craft has: {there}")
 
 
-def _check_tune(values: tuple[float, ...], tunables: Sequence[Mapping[str, Any]]) -> None:
+def _check_tune(values: tuple[float, ...], tunables: Sequence[TunableEntry]) -> None:
     """Raises CommandError for a number that no parameter has, and for a value beyond the limits of this run."""
     number, value = int(values[0]), values[1]
     if number >= len(tunables):
@@ -232,7 +232,7 @@ def _check_tune(values: tuple[float, ...], tunables: Sequence[Mapping[str, Any]]
         raise CommandError(f"command tune: {entry['name']}: {value:g} is not within {entry['low']:g}...{entry['high']:g}{unit} of this run")
 
 
-def _value(name: str, argument: Argument, given: Mapping[Any, Any]) -> float:
+def _value(name: str, argument: Argument, given: Mapping[str, object]) -> float:
     if argument.name in given:
         return argument.check(name, given[argument.name])
     if argument.default is REQUIRED:

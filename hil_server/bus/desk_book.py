@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 SILENT_AFTER = 3.0  # s without a request or a sign of life of the holder; the client library gives one a second
 NAME_MAX = 64
 
-Note = Callable[[dict[str, Any]], None]
+Note = Callable[[Mapping[str, object]], None]
 
 
 @dataclass
@@ -27,7 +26,7 @@ class Holder:
     seen: float
 
 
-def key_of(identity: bytes, request: Mapping[str, Any]) -> str:
+def key_of(identity: bytes, request: Mapping[str, object]) -> str:
     """A client is the secret number of its session, over lost connections and restarts of the bus; one without a number is its connection.
     The number itself is kept nowhere."""
     session = request.get("session")

@@ -17,7 +17,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import zmq
@@ -26,11 +26,12 @@ from hil_server.bus.commands import ALWAYS, CommandError, encode, why_not
 from hil_server.bus.desk_book import NAME_MAX, DeskBook, Note, key_of
 from hil_server.bus.expiry import VALID_MAX_S, VALID_MIN_S, UntilWhen
 from hil_server.bus.publisher import TokenBucket
-from hil_server.bus.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
+from hil_server.bus.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, Message, pack, unpack
 from hil_server.log.recoveries import FOLLOWING, RECOVERING, STOP, standing_in_words, why_not_begun, with_name
 from rt_kernels.codes import code_name, fault_names, mask
 from rt_kernels.layout import CODES, LAYOUT_HASH
-from rt_kernels.parameters import Command
+from rt_kernels.parameters import Command, TunableEntry
+from rt_kernels.ring import SharedBlock
 
 BUDGET = 64
 SEEN_WITHIN = 1.0  # s after that for its sample to be seen; later, the answer is that it was taken and nothing more
@@ -40,6 +41,17 @@ NEVER_EXPIRES = frozenset({"abort"})  # an abort is right whenever it comes
 REQUEST_KEYS = {"id", "command", "args", "client", "layout", "session", "valid_s", "sent_ns", "boot"}
 SERVER_LANE = 1  # sequence numbers of the server's own commands are odd
 PHASES = {number: name for name, number in CODES["phase"].items()}
+MessageId = int | str | None
+
+
+class DeskSocket(Protocol):
+    """A socket that gives and takes whole messages without waiting, as `hil_server.bus.peers.Peers`."""
+
+    def recv_multipart(self, flags: int) -> list[bytes]:
+        """The next message. Raises zmq.ZMQError when there is none."""
+
+    def send_multipart(self, frames: list[bytes], flags: int) -> None:
+        """Sends a message. Raises zmq.ZMQError when it cannot."""
 
 
 @dataclass
@@ -53,12 +65,12 @@ class _Waiting:
     """A command on its way through the loop."""
 
     envelope: list[bytes]
-    message_id: Any
+    message_id: MessageId
     command: str
     arguments: tuple[float, ...]
     deadline: float
     name: str = ""
-    answer: dict[str, Any] = field(default_factory=dict)  # of a recovery that has begun
+    answer: Mapping[str, object] = field(default_factory=dict)  # of a recovery that has begun
     faults: int = 0  # when it began
 
 
@@ -76,16 +88,16 @@ class CommandDesk:
 
     def __init__(
         self,
-        socket: zmq.Socket[Any],
-        block: Any,
-        describe: Callable[[], dict[str, Any]],
-        status: Callable[[], dict[str, Any]],
+        socket: DeskSocket,
+        block: SharedBlock,
+        describe: Callable[[], Message],
+        status: Callable[[], Message],
         exclusive: bool = True,
         rate: float = 50.0,
         clock: Callable[[], float] = time.monotonic,
         commands: Mapping[str, Command] | None = None,
         injector: Callable[[str, tuple[float, ...]], None] | None = None,
-        tunables: Sequence[Mapping[str, Any]] | None = None,
+        tunables: Sequence[TunableEntry] | None = None,
         book: DeskBook | None = None,
         note: Note = lambda _: None,
     ) -> None:
@@ -159,7 +171,7 @@ class CommandDesk:
         else:
             self._desk(envelope, message_id, request)
 
-    def _client(self, identity: bytes, name: Any) -> _Client:
+    def _client(self, identity: bytes, name: object) -> _Client:
         client = self._clients.pop(identity, None) or _Client(TokenBucket(self._rate, self._rate, self._clock))
         self._clients[identity] = client
         given, known = name if isinstance(name, str) else "", getattr(self.socket, "name", "")
@@ -169,7 +181,7 @@ class CommandDesk:
             self._clients.popitem(last=False)
         return client
 
-    def _command(self, envelope: list[bytes], message_id: Any, request: dict[str, Any], urgent: bool) -> None:
+    def _command(self, envelope: list[bytes], message_id: MessageId, request: Message, urgent: bool) -> None:
         unknown = set(request) - REQUEST_KEYS
         if unknown:
             self._refuse(envelope, message_id, "malformed", f"unknown key {sorted(unknown)[0]!r} in the request")
@@ -216,7 +228,7 @@ class CommandDesk:
             return ""
         return self._book.enter(key, name)
 
-    def _desk(self, envelope: list[bytes], message_id: Any, request: dict[str, Any]) -> None:
+    def _desk(self, envelope: list[bytes], message_id: MessageId, request: Message) -> None:
         key, name = key_of(envelope[0], request), self._clients[envelope[0]].name
         if request.get("leave") is True:
             self._book.leave(key)
@@ -334,16 +346,16 @@ class CommandDesk:
         self._note({"not_taken": entry.command, "name": entry.name, "why": why})
         self._refuse(entry.envelope, entry.message_id, "not_taken", f"command {entry.command}: {why}")
 
-    def _malformed(self, envelope: list[bytes], message_id: Any, text: str) -> None:
+    def _malformed(self, envelope: list[bytes], message_id: MessageId, text: str) -> None:
         self.malformed += 1
         if self._everyone.take():
             self._refuse(envelope, message_id, "malformed", text)
 
-    def _refuse(self, envelope: list[bytes], message_id: Any, kind: str, text: str) -> None:
+    def _refuse(self, envelope: list[bytes], message_id: MessageId, kind: str, text: str) -> None:
         self.refused += 1
         self._reply(envelope, message_id, {"ok": False, "kind": kind, "error": text})
 
-    def _reply(self, envelope: list[bytes], message_id: Any, answer: dict[str, Any]) -> None:
+    def _reply(self, envelope: list[bytes], message_id: MessageId, answer: Mapping[str, object]) -> None:
         message = {"id": message_id, "layout": LAYOUT_HASH, **answer}
         try:
             self.socket.send_multipart([*envelope, REPLY, pack(message)], zmq.NOBLOCK)
@@ -377,7 +389,7 @@ class HandDesk:
     that has the station. Everything else is counted in `rejected` by reason, and the next good record carries the bit `rejected`.
     """
 
-    def __init__(self, socket: zmq.Socket[Any], block: Any, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, socket: DeskSocket, block: SharedBlock, clock: Callable[[], float] = time.monotonic) -> None:
         self.socket, self._block, self._clock = socket, block, clock
         self._stations = [_Station() for _ in range(STATIONS)]
         self.accepted = 0
@@ -424,7 +436,7 @@ class HandDesk:
             station = self._stations[number] = _Station(sender)
         return station
 
-    def _why_not(self, station: _Station, sender: bytes, record: dict[str, Any]) -> str:
+    def _why_not(self, station: _Station, sender: bytes, record: Message) -> str:
         if sender != station.sender:
             return "second_sender"
         if record["seq"] <= station.sequence or record["t"] <= station.device_time:
@@ -444,7 +456,7 @@ class HandDesk:
             station.rejected_since = True
 
 
-def check_hand(record: dict[str, Any]) -> dict[str, Any]:
+def check_hand(record: Message) -> Message:
     """A hand-controller record with exactly its keys, each of the right kind and range. Raises MalformedError that names the key."""
     if set(record) != HAND_KEYS:
         raise MalformedError(f"a hand-controller record has the keys {', '.join(sorted(HAND_KEYS))}, got {', '.join(sorted(record))}")
@@ -459,5 +471,5 @@ def check_hand(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -17,15 +17,15 @@ import select
 import signal
 import sys
 import time
-from typing import Any
 
 import numpy as np
 
-from hil_server.bus.child import Control, Task, say, serve
+from hil_server.bus.child import Control, LogState, Task, say, serve
 from hil_server.bus.keeper import BusKeeper
 from hil_server.bus.settings import ADDRESSES, TelemetrySettings
 from hil_server.host.late_watch import LateWatch
 from hil_server.log.checkpoint import Checkpoint
+from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
 from hil_server.log.record import record_dtype
 from hil_server.log.writer import LogWriter
@@ -48,7 +48,7 @@ class Recorder:
         if header.aux_count != block.aux_count:
             raise ValueError(f"header declares {header.aux_count} auxiliary channels, the block has {block.aux_count}")
         self.block, self.bus, self.late, self.path = block, bus, late, settings.log_path
-        self._late_facts: dict[str, Any] = {}
+        self._late_facts: Facts = {}
         self.dtype = record_dtype(header.aux_count)
         self.log = LogWriter(settings.log_path, header) if settings.log_path else None
         if self.log is not None and settings.checkpoint:
@@ -83,7 +83,7 @@ class Recorder:
             self._told = len(self.log.reasons)
             say({"trouble": self.facts()})
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> LogState:
         """How the log does."""
         log = self.log
         return {
@@ -99,7 +99,7 @@ class Recorder:
             self._next_status = now + STATUS_PERIOD
             self.bus.tell(self.facts())
 
-    def name_late_ticks(self, last: bool = False) -> dict[str, Any]:
+    def name_late_ticks(self, last: bool = False) -> Facts:
         """The next look at the loop's core; the last one says what goes to the end of the log. What goes wrong costs the causes of the late
         ticks from then on, never the record."""
         if self.late is None:
@@ -115,7 +115,7 @@ class Recorder:
             return self._late_facts
         return self.late.facts()
 
-    def close(self, facts: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    def close(self, facts: Facts, reason: str | None = None) -> Facts:
         """Writes what is left, ends the log and the bus. reason: why the run is incomplete, if it is."""
         while self.drain():
             pass
@@ -139,7 +139,7 @@ class Recorder:
         }
 
 
-def run(recorder: Recorder, control: Control, terminated: list[int]) -> tuple[dict[str, Any], str | None]:
+def run(recorder: Recorder, control: Control, terminated: list[int]) -> tuple[Facts, str | None]:
     """Until the run ends. Returns the facts of the server and why the run is incomplete (None when it is not)."""
     next_look, finished_at = time.monotonic(), None
     while True:
@@ -168,7 +168,7 @@ def _late_watch(fd: int, core: int, trace: int = 1) -> LateWatch:
     return LateWatch(LateTicks.attach(fd), os.getppid(), core, bool(trace))
 
 
-def work(task: Task, control: Control) -> dict[str, Any]:
+def work(task: Task, control: Control) -> Facts:
     """Empties the ring into the log and onto the bus until the run ends; returns the summary."""
     block, settings, header, arguments = task
     terminated: list[int] = []

@@ -1,10 +1,9 @@
 """Until when a request is valid, and whether it came before: what every desk asks before it obeys."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from hil_server.bus.wire import boot_id
+from hil_server.bus.wire import Message, boot_id
 
 VALID_S, VALID_MIN_S, VALID_MAX_S = 1.0, 0.01, 10.0  # how long a command is valid: of a client that does not say, and what it may say
 MOST = 256  # sessions that are remembered
@@ -17,7 +16,7 @@ class UntilWhen:
         self._clock, self._boot = clock, boot_id()
         self._last: OrderedDict[str, int] = OrderedDict()  # session → number of its newest command
 
-    def __call__(self, request: Mapping[str, Any]) -> float | None:
+    def __call__(self, request: Message) -> float | None:
         """Until when the command is valid, on our clock; None for a request that says it wrongly. Of a client on this machine `valid_s`
         from when it was sent, else from now."""
         valid, sent, now = request.get("valid_s", VALID_S), request.get("sent_ns"), self._clock()
@@ -27,7 +26,7 @@ class UntilWhen:
             now = min(now, sent * 1e-9)
         return float(now + valid)
 
-    def is_repeated(self, key: str, number: Any, request: Mapping[str, Any]) -> bool:
+    def is_repeated(self, key: str, number: object, request: Message) -> bool:
         """Whether a command of a session came before: their numbers rise. Those without a session cannot be told apart."""
         if "session" not in request:
             return False

@@ -7,9 +7,8 @@ the process that clients can reach holds nothing that a run needs: a new one is 
 import logging
 import threading
 import time
-from typing import Any
 
-from hil_server.bus.child import Child
+from hil_server.bus.child import Child, LogState
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import HilError
 
@@ -65,15 +64,15 @@ class BusKeeper:
         except (HilError, OSError) as error:
             logger.warning("telemetry: %s", error)  # the next round tries again
 
-    def tell(self, log: dict[str, Any]) -> None:
+    def tell(self, log: LogState) -> None:
         """How the log does. Never waits."""
-        self._child.tell_now({"log": log | {"bus_restarts": self.restarts}})
+        self._child.tell_now({"log": {**log, "bus_restarts": self.restarts}})
 
-    def close(self, log: dict[str, Any]) -> None:
+    def close(self, log: LogState) -> None:
         """Sends what is left, says goodbye to everybody and ends the process."""
         self._ending.set()
         self._watching.join(START_WITHIN + 1.0)
-        self._child.tell_now({"close": log})
+        self._child.tell_now({"close": dict(log)})
         if not self._child.wait(CLOSE_WITHIN):
             self._child.resume()
         self._child.end(CLOSE_WITHIN)

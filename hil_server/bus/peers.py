@@ -14,9 +14,10 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import zmq
+
+from hil_server.bus.wire import Socket
 
 MOST = 256  # connections that are remembered
 TABLES = {sockets.AF_INET: "/proc/net/tcp", sockets.AF_INET6: "/proc/net/tcp6"}
@@ -26,7 +27,7 @@ class Peers:
     """A socket of a desk that knows who has sent what it gives. socket: bound; users: names of further users of this machine; keys: the
     socket asks for keys."""
 
-    def __init__(self, socket: Any, users: Iterable[str] = (), keys: bool = False) -> None:
+    def __init__(self, socket: Socket, users: Iterable[str] = (), keys: bool = False) -> None:
         self._socket, self._keys = socket, keys
         self._allowed = {0, os.geteuid(), *(uid for name in users if (uid := _uid(name)) is not None)}
         self._known: OrderedDict[tuple[bytes, int], int] = OrderedDict()
@@ -42,7 +43,7 @@ class Peers:
         """As the socket's."""
         self._socket.send_multipart(frames, flags)
 
-    def _who(self, frames: list[Any]) -> tuple[str, str]:
+    def _who(self, frames: list[zmq.Frame]) -> tuple[str, str]:
         if self._keys:
             with contextlib.suppress(zmq.ZMQError, UnicodeDecodeError):
                 return str(frames[-1].get("User-Id")), ""

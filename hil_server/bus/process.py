@@ -1,11 +1,11 @@
 """Starts the telemetry process from the server, watches it and closes it. See `drain.py` for what it does."""
 
 import os
-from typing import Any
 
 from hil_server.bus.child import Child
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import InternalError
+from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
 from rt_kernels.ring import SharedBlock
 
@@ -19,7 +19,7 @@ class TelemetryProcess:
     def __init__(self, child: Child, lifeline: int) -> None:
         self._child, self._lifeline = child, lifeline
         self.endpoints: dict[str, str] = {}
-        self.closed: dict[str, Any] | None = None
+        self.closed: Facts | None = None
 
     @classmethod
     def start(cls, block_fd: int, settings: TelemetrySettings, header: LogHeader, timeout_s: float = 20.0) -> "TelemetryProcess":
@@ -56,7 +56,7 @@ class TelemetryProcess:
             return f"the telemetry process has died ({self._child.ending})"
         return "; ".join(self._child.trouble.get("reasons", ()))
 
-    def finish(self, facts: dict[str, Any] | None = None, timeout_s: float = 60.0) -> dict[str, Any]:
+    def finish(self, facts: Facts | None = None, timeout_s: float = 60.0) -> Facts:
         """Ends the log with `facts` (JSON values). Returns path, ticks, lost_ticks, complete, reasons, overflow.
 
         Call when the loop has ended. Raises InternalError when the process has died or does not end in time; the log then ends at its

@@ -12,13 +12,13 @@ Sending never waits: ZeroMQ drops for a subscriber whose queue is full, and for 
 """
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
 
 import numpy as np
 import zmq
 
-from hil_server.bus.wire import FULL, REQUIREMENTS, SLOW, STATUS, pack
+from hil_server.bus.wire import FULL, REQUIREMENTS, SLOW, STATUS, Message, Socket, pack
 from hil_server.log.header import LogHeader
 from rt_kernels.codes import STOP_FAULTS
 from rt_kernels.layout import FIELDS
@@ -88,7 +88,15 @@ class Window:
         return [stream[i : i + self.size] for i in range(0, whole, self.size)]
 
 
-def first_trip(records: np.ndarray, before: np.int64) -> dict[str, Any] | None:
+class Trip(TypedDict):
+    """tick and t, s, of a trip; faults: the stop faults that came with it."""
+
+    tick: int
+    t: float
+    faults: int
+
+
+def first_trip(records: np.ndarray, before: np.int64) -> Trip | None:
     """The trip that these records hold: its tick, its time in s, and the stop faults that came with it; None without one.
 
     before: `faults` of the record before them."""
@@ -114,8 +122,8 @@ class Publisher:
     def __init__(
         self,
         header: LogHeader,
-        full: zmq.Socket[Any] | None,
-        plot: zmq.Socket[Any] | None,
+        full: Socket | None,
+        plot: Socket | None,
         batch_ticks: int,
         slow_ticks: int,
         dropped: Callable[[], int],
@@ -130,7 +138,7 @@ class Publisher:
         self._newest = (0, 0)
         self._tick_time = TickTime()
         self._faults = np.int64(0)
-        self._trip: dict[str, Any] | None = None  # from then on in the head of every message
+        self._trip: Trip | None = None  # from then on in the head of every message
 
     def publish(self, records: np.ndarray) -> None:
         """Takes the next records of the run, in order."""
@@ -148,15 +156,15 @@ class Publisher:
             if self._may_send(SLOW):
                 self._send(SLOW, batch, self._extremes(batch), [self._full, self._plot])
 
-    def status(self, facts: dict[str, Any]) -> None:
+    def status(self, facts: Mapping[str, object]) -> None:
         """Publishes a status message with these facts on the full stream."""
         self._tell(STATUS, facts)
 
-    def requirements(self, results: list[dict[str, Any]], final: bool) -> None:
+    def requirements(self, results: Sequence[Mapping[str, object]], final: bool) -> None:
         """Publishes what the requirements have come to so far, on the full stream. final: the run is over."""
         self._tell(REQUIREMENTS, {"requirements": results, "final": final})
 
-    def _tell(self, topic: bytes, facts: dict[str, Any]) -> None:
+    def _tell(self, topic: bytes, facts: Mapping[str, object]) -> None:
         if self._full is not None:
             _send_now(self._full, topic, pack({**self._head(topic, *self._newest), **facts}))
 
@@ -166,14 +174,14 @@ class Publisher:
         self._thinned[topic] += 1
         return False
 
-    def _send(self, topic: bytes, batch: np.ndarray, body: dict[str, Any], sockets: list[zmq.Socket[Any] | None]) -> None:
+    def _send(self, topic: bytes, batch: np.ndarray, body: Mapping[str, object], sockets: list[Socket | None]) -> None:
         head = self._head(topic, int(batch["time_ns"][-1]), int(batch["tick"][-1]))
         data = pack({**head, "wall_of_tick": self._tick_time.wall(head["t"]), **body})
         for socket in sockets:
             if socket is not None:
                 _send_now(socket, topic, data)
 
-    def _head(self, topic: bytes, time_ns: int, tick: int) -> dict[str, Any]:
+    def _head(self, topic: bytes, time_ns: int, tick: int) -> Message:
         self._sequence[topic] += 1
         return {
             "t": time_ns * 1e-9,
@@ -188,11 +196,11 @@ class Publisher:
             **({"trip": self._trip} if self._trip else {}),
         }
 
-    def _columns(self, batch: np.ndarray) -> dict[str, Any]:
+    def _columns(self, batch: np.ndarray) -> dict[str, object]:
         return {name: batch[name].tolist() for name in self._names} | self._by_channel(batch["aux"].T.tolist(), transpose=True)
 
-    def _extremes(self, batch: np.ndarray) -> dict[str, Any]:
-        body: dict[str, dict[str, Any]] = {"last": {}, "min": {}, "max": {}, "any": {}}
+    def _extremes(self, batch: np.ndarray) -> dict[str, dict[str, object]]:
+        body: dict[str, dict[str, object]] = {"last": {}, "min": {}, "max": {}, "any": {}}
         for name in self._names:
             values = batch[name]
             body["last"][name] = values[-1].tolist()
@@ -205,7 +213,7 @@ class Publisher:
             body[group] |= self._by_channel(row.tolist())
         return body
 
-    def _by_channel(self, rows: list[Any], transpose: bool = False) -> dict[str, Any]:
+    def _by_channel(self, rows: list[Any], transpose: bool = False) -> dict[str, object]:
         """The auxiliary channels by name, out of one entry for each of their scalars: one conversion for all, however many there are."""
         found = {}
         for channel in self._header.aux:
@@ -214,7 +222,7 @@ class Publisher:
         return found
 
 
-def _send_now(socket: zmq.Socket[Any], topic: bytes, data: bytes) -> None:
+def _send_now(socket: Socket, topic: bytes, data: bytes) -> None:
     try:
         socket.send_multipart([topic, data], zmq.NOBLOCK)
     except zmq.ZMQError:

@@ -19,23 +19,25 @@ import select
 import sys
 import threading
 import time
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar, cast
 
 import numpy as np
 import zmq
 
-from hil_server.bus.child import Control, Task, say, serve
+from hil_server.bus.child import Control, LogState, Task, say, serve
 from hil_server.bus.desk_book import DeskBook
 from hil_server.bus.desks import BUDGET, CommandDesk, HandDesk
 from hil_server.bus.peers import Peers
 from hil_server.bus.publisher import Publisher
 from hil_server.bus.settings import TelemetrySettings
-from hil_server.bus.wire import DoorKeeper, bind
+from hil_server.bus.wire import DoorKeeper, Message, Socket, bind
+from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
 from hil_server.log.record import record_dtype
 from hil_server.requirements import CONFIGURATION, Requirement, Watch, of_configuration
 from rt_kernels.layout import FIELDS, LAYOUT_HASH
-from rt_kernels.parameters import Command
+from rt_kernels.parameters import Command, TunableEntry
 from rt_kernels.ring import SharedBlock
 
 logger = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
@@ -50,6 +52,14 @@ PUBLISH_QUEUE = 200  # messages for a subscriber that does not read, 4 s of `ful
 REQUEST_QUEUE = 100
 INJECTED_WITHIN = 0.5  # s that the virtual stand's process has for its answer
 MOST_MEMORY = 1 << 30  # bytes: who makes this process grow beyond ends it, and it alone
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class NumberedTunable(TunableEntry):
+    """A tunable parameter with its number in the run."""
+
+    number: int
 
 
 class Bus:
@@ -60,17 +70,17 @@ class Bus:
             raise ValueError(f"header declares {header.aux_count} auxiliary channels, the block has {block.aux_count}")
         self.block, self.settings, self.header = block, settings, header
         self.dtype = record_dtype(header.aux_count)
-        self.log: dict[str, Any] = {"ticks": 0, "lost_ticks": 0, "reasons": [], "bus_restarts": 0}
+        self.log: LogState = {"ticks": 0, "lost_ticks": 0, "reasons": [], "bus_restarts": 0}
         self.faults = 0
         self._next = max(0, block.head - 1)  # number of the record to be looked at next: the newest
         self._passed_over = 0
         self._next_status = self._next_requirements = 0.0
         self._unseen = self._next  # records before the first look, where this process was started again
         self.watch = Watch(self.attempt(self._demanded) or ())
-        self.requirements: list[dict[str, Any]] = []
+        self.requirements: list[Facts] = []
         self._last_tick = -1
         self._tuned: np.ndarray | None = None  # of the newest record
-        self.journal: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()  # from the desks' thread to the file
+        self.journal: queue.SimpleQueue[Mapping[str, object]] = queue.SimpleQueue()  # from the desks' thread to the file
         self._open_sockets()
         self.desks = DeskThread(self)
 
@@ -82,7 +92,7 @@ class Bus:
         s = self.settings
         self.context = zmq.Context()
         self.door = DoorKeeper(self.context, s.curve) if s.curve is not None else None
-        self.sockets: dict[str, zmq.Socket[Any]] = {}
+        self.sockets: dict[str, Socket] = {}
         kinds = {
             "telemetry_address": (zmq.PUB, PUBLISH_QUEUE),
             "plotjuggler_address": (zmq.PUB, PUBLISH_QUEUE),
@@ -105,12 +115,12 @@ class Bus:
         self.desk = self._command_desk(command) if command is not None else None
         self.hands = HandDesk(self._guarded(hand, "hand_address"), self.block) if hand is not None else None
 
-    def _guarded(self, socket: zmq.Socket[Any], key: str) -> Any:
+    def _guarded(self, socket: Socket, key: str) -> Peers:
         """The socket that says who has sent what it gives."""
         keys = self.settings.curve is not None and getattr(self.settings, key).startswith("tcp")
         return Peers(socket, self.settings.users.split(), keys)
 
-    def _command_desk(self, socket: zmq.Socket[Any]) -> CommandDesk:
+    def _command_desk(self, socket: Socket) -> CommandDesk:
         s, injector = self.settings, None
         commands = None if s.commands is None else {
             name: Command(name, phases, numbers, names=names, targets=targets)
@@ -123,7 +133,7 @@ class Bus:
                            injector=injector, tunables=self.header.tunables, note=self.note,
                            book=DeskBook(file=s.desk or None, note=self.note))  # fmt: skip
 
-    def note(self, what: dict[str, Any]) -> None:
+    def note(self, what: Mapping[str, object]) -> None:
         """One line more for the journal of commands; the desks do not wait for the disk."""
         self.journal.put({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "tick": self._last_tick, **what})
 
@@ -157,14 +167,15 @@ class Bus:
         self.attempt(self.watch.see, records)
         return len(records)
 
-    def attempt(self, act: Any, *arguments: Any) -> Any:
+    def attempt(self, act: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T | None:
         """What `act` returns, None when it fails: it is counted, and the rest continues."""
         try:
-            return act(*arguments)
+            return act(*arguments, **more)
         except Exception as error:
             self.faults += 1
             if self.faults <= 10:
                 logger.warning("bus: %s: %s", type(error).__name__, error)
+            return None
 
     # ---------------------------------------------------------------------------------------------------------- status
     def beat(self) -> None:
@@ -184,7 +195,7 @@ class Bus:
             self.requirements = [one.as_dict() for one in self.watch.results(final)]
             self.publisher.requirements(self.requirements, final)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Message:
         """What a status message says about tick, log, desk and hands."""
         log, desk, hands = self.log, self.desk, self.hands
         return {
@@ -210,7 +221,7 @@ class Bus:
             "bus_restarts": log["bus_restarts"],
         }
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Message:
         """Everything a client needs to understand the run: fields, auxiliary channels, configuration, ledger."""
         h = self.header
         return {
@@ -233,11 +244,11 @@ class Bus:
             "requirements": self.requirements,
         }
 
-    def tunables(self) -> list[dict[str, Any]]:
+    def tunables(self) -> list[NumberedTunable]:
         """Parameters that can be changed in the run: what the header says of each, its number, and the value in force now."""
         tuned = self._tuned
-        found = [{"number": number, **entry} for number, entry in enumerate(self.header.tunables)]
-        return found if tuned is None else [entry | {"value": float(tuned[entry["number"]])} for entry in found]
+        found: list[NumberedTunable] = [{"number": number, **entry} for number, entry in enumerate(self.header.tunables)]
+        return found if tuned is None else [{**entry, "value": float(tuned[entry["number"]])} for entry in found]
 
     # ------------------------------------------------------------------------------------------------------------- end
     def close(self) -> None:
@@ -327,7 +338,7 @@ def run(bus: Bus, control: Control, lifeline: int) -> None:
         if lifeline in ready:
             return
         while (line := control.line()) is not None:
-            bus.log |= line.get("log") or line.get("close") or {}
+            bus.log.update(cast(LogState, line.get("log") or line.get("close") or {}))
             if "close" in line:
                 return
         if control.ended and control.descriptor in heard_of:
@@ -340,7 +351,7 @@ def run(bus: Bus, control: Control, lifeline: int) -> None:
             next_look = now if busy else now + PERIOD
 
 
-def work(task: Task, control: Control) -> dict[str, Any]:
+def work(task: Task, control: Control) -> Facts:
     """Serves the bus until the run ends; returns its summary."""
     block, settings, header, arguments = task
     _bound_resources()

@@ -1,6 +1,6 @@
 """Settings of the telemetry process: where to log, where to listen, where to run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -39,8 +39,8 @@ class TelemetrySettings:
     batch_ticks: int = 20
     slow_ticks: int = 30
     exclusive: bool = True
-    commands: dict[str, Any] | None = None
-    stand_control: dict[str, Any] | None = None
+    commands: Mapping[str, Sequence[Any]] | None = None
+    stand_control: Mapping[str, Any] | None = None
     checkpoint: str = ""
     late: dict[str, int] | None = None
     users: str = ""
@@ -66,12 +66,12 @@ class TelemetrySettings:
         if not all(type(core) is int and core >= 0 for core in self.cores):
             raise ConfigurationError(f"telemetry.cores: {self.cores!r} are not numbers of cores")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The settings as a plain table, for JSON."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "TelemetrySettings":
+    def from_dict(cls, plain: Mapping[str, Any]) -> "TelemetrySettings":
         """The settings of a plain table. Raises ConfigurationError for a key that does not exist."""
         unknown = set(plain) - {f.name for f in fields(cls)}
         if unknown:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgpack
 import zmq
@@ -34,6 +34,10 @@ HANDSHAKE_MS = 5000  # a peer that has not finished its greeting by then is cut 
 KEEP_ALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 10, zmq.TCP_KEEPALIVE_INTVL: 5, zmq.TCP_KEEPALIVE_CNT: 3}
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 ZAP_DOMAIN = "hil-server"
+Socket = zmq.Socket[bytes]
+Context = zmq.Context[Socket]
+S = TypeVar("S", bound="zmq.Socket[Any]")
+Message = dict[str, Any]  # as it came: what a stranger may have sent
 
 
 def boot_id() -> str:
@@ -49,13 +53,13 @@ class MalformedError(ValueError):
     """A message that is not of this protocol."""
 
 
-def pack(message: Mapping[str, Any]) -> bytes:
+def pack(message: Mapping[str, object]) -> bytes:
     """The message as MessagePack."""
     found: bytes = msgpack.packb(message, use_bin_type=True)
     return found
 
 
-def unpack(data: bytes, small: bool = False) -> dict[str, Any]:
+def unpack(data: bytes, small: bool = False) -> Message:
     """The map in `data`. small: hold it to the size of a request. Raises MalformedError."""
     limits = {"max_str_len": 4096, "max_bin_len": 4096, "max_array_len": 64, "max_map_len": 64} if small else {}
     try:
@@ -118,7 +122,7 @@ def _certificate(path: Path) -> tuple[str, str | None]:
     return public.decode(), None if secret is None else secret.decode()
 
 
-def _is_key(key: Any) -> bool:
+def _is_key(key: object) -> bool:
     try:
         return isinstance(key, str) and len(key) == 40 and len(zmq.utils.z85.decode(key)) == 32
     except Exception:
@@ -157,13 +161,11 @@ def check_address(key: str, address: str, curve: Curve | None) -> None:
         raise ConfigurationError(f"telemetry.{key}: other machines can reach {address}: set telemetry.keys, or use 127.0.0.1")
 
 
-def bind(
-    context: zmq.Context[Any], kind: int, key: str, address: str, curve: Curve | None, queue: int, shared: bool = True
-) -> zmq.Socket[Any]:
+def bind(context: Context, kind: int, key: str, address: str, curve: Curve | None, queue: int, shared: bool = True) -> Socket:
     """A bound socket with bounded queues that never waits. shared: an ipc:// address is for further users of this machine too.
     Raises ConfigurationError that names the key and the address."""
     check_address(key, address, curve)
-    socket: zmq.Socket[Any] = context.socket(kind)
+    socket = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, queue)
     socket.setsockopt(zmq.RCVHWM, queue)
@@ -191,9 +193,9 @@ def bind(
 
 
 def connect(
-    context: zmq.Context[Any], kind: int, address: str, queue: int, server_key: str | None = None, keys: tuple[str, str] | None = None,
+    context: zmq.Context[S], kind: int, address: str, queue: int, server_key: str | None = None, keys: tuple[str, str] | None = None,
     immediate: bool = False,
-) -> Any:  # fmt: skip
+) -> S:  # fmt: skip
     """A connected socket of a client. server_key: public key of the server; keys: the client's own (public, secret). immediate: messages
     wait in the queue of a server that is there, never for one to come."""
     socket = context.socket(kind)
@@ -214,7 +216,7 @@ def connect(
 class DoorKeeper:
     """Answers ZAP requests: lets in the CURVE keys on the list only. Create it before the sockets are bound."""
 
-    def __init__(self, context: zmq.Context[Any], curve: Curve) -> None:
+    def __init__(self, context: Context, curve: Curve) -> None:
         self.socket = context.socket(zmq.REP)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.bind(ZAP_ENDPOINT)

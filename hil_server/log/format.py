@@ -4,6 +4,7 @@ import mmap
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from mcap.exceptions import McapError
@@ -22,6 +23,7 @@ MAX_EXPANSION = 256  # of a chunk by decompression; runs have 2 to 6, a line in 
 MAX_CHUNK = 1 << 26  # bytes; ours have a quarter of a megabyte, those of other tools a few
 MAX_AUX = 100_000  # auxiliary scalars of a run, as in the ring
 WRONG = (struct.error, ValueError, OverflowError, McapError)  # what a damaged record raises when it is read
+Facts = dict[str, Any]  # a JSON table of what somebody else has found out: about the machine, by a prediction, at the end of the run
 
 
 class LogError(UsageError):

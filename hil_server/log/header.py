@@ -9,19 +9,22 @@ import json
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from hil_server.log.format import MAX_AUX, LogError
+from hil_server.log.format import MAX_AUX, Facts, LogError
 from hil_server.log.record import AuxChannel, aux_channels
 from rt_kernels.layout import CODES, LAYOUT_HASH, SAMPLE_DTYPE
+from rt_kernels.parameters import TunableEntry
 from rt_kernels.stages import FORMER_ROLES
 
 TOML, JSON, BYTES = "application/toml", "application/json", "application/octet-stream"
 MAX_TUNABLES = SAMPLE_DTYPE["tuned"].shape[0]
 TUNABLE_TEXTS, TUNABLE_NUMBERS = ("name", "unit", "meaning"), ("low", "high", "rate_per_s", "value")
+T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 @dataclass
@@ -47,8 +50,8 @@ class Stored:
         except UnicodeDecodeError as error:
             raise self.fault(f"attachment {name}: not UTF-8 text: byte {error.start}") from None
 
-    def parsed(self, what: str, text: str, kind: type) -> Any:
-        """JSON of this kind. Raises LogError that names `what`."""
+    def parsed(self, what: str, text: str, kind: type[T]) -> T:
+        """JSON of this kind, dict or list. Raises LogError that names `what`."""
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -57,29 +60,37 @@ class Stored:
             raise self.fault(f"{what}: must be a {'table' if kind is dict else 'list'}")
         return value
 
+    def entry(self, name: str, kind: type[T], later: bool = False) -> T:
+        """JSON of this kind in the metadata; later: empty where it is not there. Raises LogError that names it."""
+        text = self.run.get(name, json.dumps(kind()) if later else None)
+        if text is None:
+            raise self.fault(f"metadata run: {name} is missing")
+        return self.parsed(f"metadata run: {name}", text, kind)
 
-class Kind(ABC):
+
+class Kind(ABC, Generic[T]):
     """How a field is kept. `read` raises LogError that names what is missing or wrong."""
 
     @abstractmethod
-    def write(self, name: str, value: Any, stored: Stored) -> None:
+    def write(self, name: str, value: T, stored: Stored) -> None:
         """Puts the field into `stored`."""
 
     @abstractmethod
-    def read(self, name: str, stored: Stored) -> Any:
+    def read(self, name: str, stored: Stored) -> T:
         """The field out of `stored`. Raises LogError."""
 
-    def plain(self, value: Any) -> Any:
+    def plain(self, value: T) -> object:
         """As a JSON value, for another process."""
         return value
 
-    def restored(self, plain: Any) -> Any:
+    def restored(self, plain: Any) -> T:
         """The entry's value from the one in JSON."""
-        return plain
+        value: T = plain
+        return value
 
 
 @dataclass(frozen=True)
-class Text(Kind):
+class Text(Kind[str]):
     """Text of the metadata. required: the reader refuses a file without it."""
 
     default: str | None = ""
@@ -97,18 +108,18 @@ class Text(Kind):
 
 
 @dataclass(frozen=True)
-class Number(Kind):
+class Number(Kind[N]):
     """A number of the metadata within low ... high."""
 
-    kind: type[int] | type[float]
+    kind: type[N]
     low: float
     high: float
 
-    def write(self, name: str, value: float, stored: Stored) -> None:
+    def write(self, name: str, value: N, stored: Stored) -> None:
         """Puts the number into the log's metadata."""
         stored.run[name] = str(value)
 
-    def read(self, name: str, stored: Stored) -> float:
+    def read(self, name: str, stored: Stored) -> N:
         """The number out of the log's metadata. Raises LogError if it is missing or no number."""
         try:
             value = self.kind(stored.run[name])
@@ -119,43 +130,39 @@ class Number(Kind):
         return value
 
 
-@dataclass(frozen=True)
-class Json(Kind):
-    """A table (dict) or list of the metadata. later: files that were written before this field had come have none."""
+class Json(Kind[T]):
+    """JSON of the metadata, as `plain` gives it."""
 
-    kind: type
+    def write(self, name: str, value: T, stored: Stored) -> None:
+        """Puts the value as JSON into the log's metadata."""
+        stored.run[name] = json.dumps(self.plain(value), default=str)
+
+
+@dataclass(frozen=True)
+class Entries(Json[dict[str, T]]):
+    """A table of the metadata. later: files that were written before this field had come have none."""
+
     later: bool = False
 
-    def write(self, name: str, value: Any, stored: Stored) -> None:
-        """Puts the value as JSON into the log's metadata."""
-        stored.run[name] = json.dumps(value, default=str)
-
-    def read(self, name: str, stored: Stored) -> Any:
-        """The value out of the log's metadata. Raises LogError if it is missing or of another kind."""
-        text = stored.run.get(name, json.dumps(self.kind()) if self.later else None)
-        if text is None:
-            raise stored.fault(f"metadata run: {name} is missing")
-        return stored.parsed(f"metadata run: {name}", text, self.kind)
+    def read(self, name: str, stored: Stored) -> dict[str, T]:
+        """The table out of the log's metadata. Raises LogError if it is missing or no table."""
+        return stored.entry(name, dict, self.later)
 
 
-class Lines(Json):
+class Lines(Json[list[str]]):
     """A list of lines for people."""
 
     def read(self, name: str, stored: Stored) -> list[str]:
-        """The list, each member as text. Raises LogError as a table does."""
-        return [str(line) for line in super().read(name, stored)]
+        """The list, each member as text. Raises LogError if it is missing or no list."""
+        return [str(line) for line in stored.entry(name, list)]
 
 
-class AuxChannels(Json):
+class AuxChannels(Json[tuple[AuxChannel, ...]]):
     """Declared auxiliary channels, each [name, unit, meaning, count]."""
-
-    def write(self, name: str, value: tuple[AuxChannel, ...], stored: Stored) -> None:
-        """Puts the channels' declarations into the log's metadata."""
-        super().write(name, self.plain(value), stored)
 
     def read(self, name: str, stored: Stored) -> tuple[AuxChannel, ...]:
         """The channels as they were declared. Raises LogError for a declaration that is none."""
-        declared = super().read(name, stored)
+        declared = stored.entry(name, list)
         for entry in declared:
             whole = isinstance(entry, list) and len(entry) == 4 and all(isinstance(word, str) for word in entry[:3])
             if not whole or type(entry[3]) is not int or not 1 <= entry[3] <= MAX_AUX:
@@ -164,17 +171,17 @@ class AuxChannels(Json):
             raise stored.fault(f"metadata run: {name}: more than {MAX_AUX} auxiliary scalars")
         return aux_channels(declared)
 
-    def plain(self, value: tuple[AuxChannel, ...]) -> list[list[Any]]:
+    def plain(self, value: tuple[AuxChannel, ...]) -> list[list[str | int]]:
         """The channels as lists for JSON."""
         return [channel.declaration() for channel in value]
 
 
-class Tunables(Json):
+class Tunables(Json[list[TunableEntry]]):
     """The run's tunable parameters by number, each a table as `TunedParameter.entry` makes it. Earlier files have none."""
 
-    def read(self, name: str, stored: Stored) -> list[dict[str, Any]]:
+    def read(self, name: str, stored: Stored) -> list[TunableEntry]:
         """The list. Raises LogError for an entry that is none, or too many of them."""
-        listed: list[dict[str, Any]] = super().read(name, stored)
+        listed = stored.entry(name, list, later=True)
         if len(listed) > MAX_TUNABLES or len({str(entry.get("name")) if isinstance(entry, dict) else "" for entry in listed}) < len(listed):
             raise stored.fault(f"metadata run: {name}: {len(listed)} entries, limit {MAX_TUNABLES} with different names")
         for entry in listed:
@@ -189,36 +196,36 @@ class Tunables(Json):
         return listed
 
 
-class Texts(Json):
+class Texts(Json[dict[str, str]]):
     """Files, name → text: their names in the metadata, in order, each an attachment FIELD/NAME."""
 
-    def write(self, name: str, value: Mapping[str, str], stored: Stored) -> None:
+    def write(self, name: str, value: dict[str, str], stored: Stored) -> None:
         """Puts the files' names into the metadata and each file into an attachment."""
-        super().write(name, list(value), stored)
+        stored.run[name] = json.dumps(list(value))
         stored.files |= {f"{name}/{file}": (text.encode(), TOML) for file, text in value.items()}
 
     def read(self, name: str, stored: Stored) -> dict[str, str]:
         """The files by name. Raises LogError if the names are no list of names, or a file is missing."""
-        names = super().read(name, stored)
+        names = stored.entry(name, list)
         if not all(isinstance(file, str) for file in names):
             raise stored.fault(f"metadata run: {name}: must be a list of names")
         return {file: stored.text(f"{name}/{file}") for file in names}
 
 
-class JsonFile(Kind):
+class JsonFile(Kind[Facts]):
     """A table as an attachment FIELD.json."""
 
-    def write(self, name: str, value: dict[str, Any], stored: Stored) -> None:
+    def write(self, name: str, value: Facts, stored: Stored) -> None:
         """Puts the table into an attachment."""
         stored.files[f"{name}.json"] = (json.dumps(value, default=str).encode(), JSON)
 
-    def read(self, name: str, stored: Stored) -> Any:
+    def read(self, name: str, stored: Stored) -> Facts:
         """The table out of its attachment, empty where there is none. Raises LogError if it is no table."""
         file = f"{name}.json"
         return stored.parsed(file, stored.text(file) if file in stored.files else "{}", dict)
 
 
-class Block(Kind):
+class Block(Kind[bytes]):
     """Bytes as an attachment."""
 
     def write(self, name: str, value: bytes, stored: Stored) -> None:
@@ -239,12 +246,12 @@ class Block(Kind):
 
 
 @dataclass(frozen=True)
-class Blocks(Kind):
+class Blocks(Kind[dict[str, bytes]]):
     """Bytes by name, each an attachment FOLDER/NAME."""
 
     folder: str
 
-    def write(self, name: str, value: Mapping[str, bytes], stored: Stored) -> None:
+    def write(self, name: str, value: dict[str, bytes], stored: Stored) -> None:
         """Puts each block into an attachment of its own."""
         stored.files |= {f"{self.folder}/{key}": (block, BYTES) for key, block in value.items()}
 
@@ -254,7 +261,7 @@ class Blocks(Kind):
         blocks = {key.removeprefix(front): block for key, (block, _) in stored.files.items() if key.startswith(front)}
         return {FORMER_ROLES.get(key, key): block for key, block in blocks.items()}
 
-    def plain(self, value: Mapping[str, bytes]) -> dict[str, str]:
+    def plain(self, value: dict[str, bytes]) -> dict[str, str]:
         """The blocks in base 64, for JSON."""
         return {key: base64.b64encode(block).decode() for key, block in value.items()}
 
@@ -263,12 +270,13 @@ class Blocks(Kind):
         return {key: base64.b64decode(block) for key, block in plain.items()}
 
 
-def _kept(kind: Kind, default: Any = MISSING, factory: Any = MISSING) -> Any:
-    """A field of the header with its kind."""
+def _kept(kind: Kind[T], *default: T, factory: Callable[[], T] | None = None) -> T:
+    """A field of the header with its kind; without default and factory it must be given."""
     metadata = {"kind": kind}
-    if factory is not MISSING:
+    if factory is not None:
         return field(default_factory=factory, metadata=metadata)
-    return field(default=default, metadata=metadata)
+    needed: T = field(metadata=metadata)
+    return field(default=default[0], metadata=metadata) if default else needed
 
 
 @dataclass
@@ -282,17 +290,17 @@ class LogHeader:
     period_ns: int = _kept(Number(int, 1, 10**10), 1_000_000)  # nominal period of the loop
     created: float = _kept(Number(float, 0.0, 1e11), factory=time.time)  # seconds since 1970
     synthetic: str = _kept(Text(), "")  # what was made with invented geometry, "" when nothing was
-    aux: tuple[AuxChannel, ...] = _kept(AuxChannels(list), ())  # declared auxiliary channels
-    tunables: list[dict[str, Any]] = _kept(Tunables(list, later=True), factory=list)  # what can be changed while it runs, by number
-    host: dict[str, Any] = _kept(Json(dict), factory=dict)  # facts of the machine
-    devices: dict[str, str] = _kept(Json(dict, later=True), factory=dict)  # table of the stand file, and place → what it says it is
-    delay_ledger: dict[str, float] = _kept(Json(dict), factory=dict)  # term → seconds
-    delay_origins: dict[str, str] = _kept(Json(dict, later=True), factory=dict)  # term → measured, identified, configured or derived
-    prediction: dict[str, Any] = _kept(Json(dict, later=True), factory=dict)  # what `hil-server predict` says of the run
-    branch: dict[str, Any] = _kept(Json(dict, later=True), factory=dict)  # of a run that continues another one: run, tick, set, ...
-    notes: list[str] = _kept(Lines(list), factory=list)  # lines for the reader
-    configuration: dict[str, str] = _kept(Texts(list), factory=dict)  # file name → text; the first is what the run was started with
-    calibration: dict[str, Any] = _kept(JsonFile(), factory=dict)  # of the sensors
+    aux: tuple[AuxChannel, ...] = _kept(AuxChannels(), ())  # declared auxiliary channels
+    tunables: list[TunableEntry] = _kept(Tunables(), factory=list)  # what can be changed while it runs, by number
+    host: Facts = _kept(Entries(), factory=dict)  # facts of the machine
+    devices: dict[str, str] = _kept(Entries(later=True), factory=dict)  # table of the stand file, and place → what it says it is
+    delay_ledger: dict[str, float] = _kept(Entries(), factory=dict)  # term → seconds
+    delay_origins: dict[str, str] = _kept(Entries(later=True), factory=dict)  # term → measured, identified, configured or derived
+    prediction: Facts = _kept(Entries(later=True), factory=dict)  # what `hil-server predict` says of the run
+    branch: Facts = _kept(Entries(later=True), factory=dict)  # of a run that continues another one: run, tick, set, ...
+    notes: list[str] = _kept(Lines(), factory=list)  # lines for the reader
+    configuration: dict[str, str] = _kept(Texts(), factory=dict)  # file name → text; the first is what the run was started with
+    calibration: Facts = _kept(JsonFile(), factory=dict)  # of the sensors
     initial_record: bytes = _kept(Block(), b"")  # the record before tick 0
     states: dict[str, bytes] = _kept(Blocks("state"), factory=dict)  # stage → its snapshot before tick 0
 
@@ -326,4 +334,4 @@ class LogHeader:
         return cls(**{name: KINDS[name].restored(value) for name, value in json.loads(text).items()})
 
 
-KINDS: dict[str, Kind] = {one.name: one.metadata["kind"] for one in fields(LogHeader)}
+KINDS: dict[str, Kind[Any]] = {one.name: one.metadata["kind"] for one in fields(LogHeader)}

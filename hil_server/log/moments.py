@@ -39,6 +39,7 @@ OPEN = [CODES["motion"][name] for name in ("follow_profile", "freeze")]
 JOINED = CODES["motion"]["joined"]
 SEQUENCE, COMMAND = CODES["sequence"], BITS["mechanism_command"]
 TOGETHER = BITS["mechanism_signal"]["planes_together"]
+Row = dict[str, Any]  # the loads of a moment, as `Peaks.rows` names them
 FIELDS = ("time_ns", "motion", "first_contact_time", "capture_time", "sequence", "mechanism_command", "signal_discrete", "contact")
 
 
@@ -98,7 +99,7 @@ class Peaks:
 
     def __init__(self) -> None:
         self._moments = Moments()
-        self._rows: dict[int, dict[str, Any]] = {}
+        self._rows: dict[int, Row] = {}
 
     def see(self, records: np.ndarray) -> np.ndarray:
         """Takes the next records; gives their moments, places in MOMENTS, (n,)."""
@@ -125,12 +126,12 @@ class Peaks:
                     row["wrench"][name], row["wrench_time_s"][name] = float(F[at, i]), float(time_s[at])
         return found
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Those that the run came to, in the order of MOMENTS: moment, from_s, to_s, force_n and force_time_s, moment_n_m and
         moment_time_s, wrench and wrench_time_s (components by WRENCH_NAMES, with their sign)."""
         return [self._rows[place] for place in sorted(self._rows)]
 
-    def closed(self) -> dict[str, Any] | None:
+    def closed(self) -> Row | None:
         """The same of the whole closed loop; None where it never was closed."""
         rows = [row for row in self.rows() if row["moment"] != "stand"]
         if not rows:
@@ -145,7 +146,7 @@ class Peaks:
             "wrench_time_s": {name: row["wrench_time_s"][name] for name, row in most.items()},
         }  # fmt: skip
 
-    def headline(self) -> dict[str, Any] | None:
+    def headline(self) -> Row | None:
         """The row of the impact; None for a run without one."""
         return next((row for row in self.rows() if row["moment"] == HEADLINE), None)
 

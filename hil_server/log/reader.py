@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import zstandard
@@ -40,7 +39,7 @@ from mcap.stream_reader import breakup_chunk
 from mcap.writer import MCAP0_MAGIC
 
 from hil_server.log import former_layout
-from hil_server.log.format import MAX_CHUNK, MAX_EXPANSION, SCHEMA_NAME, TOPIC, WRONG, LogError, message_dtype, records_in
+from hil_server.log.format import MAX_CHUNK, MAX_EXPANSION, SCHEMA_NAME, TOPIC, WRONG, Facts, LogError, message_dtype, records_in
 from hil_server.log.header import LogHeader, Stored
 from hil_server.log.record import LayoutMismatchError, damaged_records, record_dtype, scalar_names, syndromes
 from rt_kernels.layout import LAYOUT_HASH
@@ -70,7 +69,7 @@ class Log:
     path: Path
     header: LogHeader
     records: np.ndarray
-    end: dict[str, Any]
+    end: Facts
     incomplete: list[str]
     absent: frozenset[str] | None = None
     damage: tuple[tuple[int, str], ...] = ()
@@ -305,7 +304,7 @@ class LogFile:
         self._message = message_dtype(self.dtype)
         return header
 
-    def _ended(self, finished: bool) -> tuple[dict[str, Any], int | None]:
+    def _ended(self, finished: bool) -> tuple[Facts, int | None]:
         """Facts that the run left at its end, and how many ticks it then had."""
         if self._at_end is None:
             if finished:
@@ -326,7 +325,7 @@ class LogFile:
     def _chunk(self, place: ChunkPlace) -> Chunk | None:
         """The chunk as it is in the file; None, and named, when it cannot hold what it says."""
         try:
-            chunk = Chunk.read(ReadDataStream(BytesIO(os.pread(self._fd, place.length, place.start))))
+            chunk: Chunk = Chunk.read(ReadDataStream(BytesIO(os.pread(self._fd, place.length, place.start))))
         except WRONG as error:
             self._note(f"damaged record at byte {place.start - 9} left out: {error}")
             return None

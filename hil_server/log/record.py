@@ -42,7 +42,7 @@ class AuxChannel:
     count: int
     offset: int
 
-    def declaration(self) -> list[Any]:
+    def declaration(self) -> list[str | int]:
         """Name, unit, meaning and count, as the log's header keeps them."""
         return [self.name, self.unit, self.meaning, self.count]
 

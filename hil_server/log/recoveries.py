@@ -4,9 +4,10 @@ The name of the client travels with each command, in those of its eight argument
 whole number. All eight are free in the command `recover`.
 """
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rt_kernels.codes import fault_names
 from rt_kernels.layout import CODES, FAULTS
@@ -24,7 +25,7 @@ def name_as_arguments(name: str) -> tuple[float, ...]:
     return tuple(float(int.from_bytes(data[i : i + BYTES], "little")) for i in range(0, len(data), BYTES))
 
 
-def name_of_arguments(arguments: Any) -> str:
+def name_of_arguments(arguments: ArrayLike) -> str:
     """The name that `name_as_arguments` has put there; "" without one."""
     values = np.asarray(arguments, np.float64)
     if not (np.isfinite(values).all() and (values >= 0.0).all() and (values < 2.0 ** (8 * BYTES)).all()):
@@ -38,7 +39,7 @@ def with_name(own: tuple[float, ...], name: str) -> tuple[float, ...]:
     return (*own, *name_as_arguments(name)[: ARGUMENTS - len(own)])
 
 
-def why_not_begun(record: Any) -> str:
+def why_not_begun(record: np.void) -> str:
     """Why the command `recover` of this record has begun nothing; "" when it has."""
     state = int(record["safety_state"])
     names = fault_names(int(record["faults"]))
@@ -59,17 +60,27 @@ def standing_in_words(faults: int) -> str:
     return "; ".join(f"{name} ({ABOUT[name]})" for name in names) or "the setpoints did not come to rest where the legs are"
 
 
-def recoveries_of(records: np.ndarray) -> list[dict[str, Any]]:
-    """Every command `recover` of a run: `tick`, `time_s`, `by` (name of the client), `outcome`: recovered, given_up (a cause stood until
-    the time was over, or an abort came), refused (it began nothing) or under_way (the log ends); `ended_s`; `cleared`, names of the stop
-    faults that it cleared; `standing`, those that were there at its end."""
-    found: list[dict[str, Any]] = []
+class Recovery(TypedDict):
+    """A command `recover` of a run. by: name of the client. outcome: recovered, given_up (a cause stood until the time was over, or an
+    abort came), refused (it began nothing) or under_way (the log ends). cleared: names of the stop faults that it cleared; standing: those
+    that were there at its end."""
+
+    tick: int
+    time_s: float
+    by: str
+    outcome: str
+    ended_s: float
+    cleared: list[str]
+    standing: list[str]
+
+
+def recoveries_of(records: np.ndarray) -> list[Recovery]:
+    """Every command `recover` of a run."""
+    found: list[Recovery] = []
     state = records["safety_state"]
     for i in np.flatnonzero(records["command_code"] == RECOVER):
         if i and state[i] == RECOVERING == state[i - 1]:
             continue  # given again while it runs
-        about = {"tick": int(records["tick"][i]), "time_s": float(records["time_ns"][i]) * 1e-9,
-                 "by": name_of_arguments(records["command_arg"][i])}  # fmt: skip
         after = np.flatnonzero(state[i:] != RECOVERING)
         end = int(i + after[0]) if len(after) else len(records) - 1
         if state[i] != RECOVERING:
@@ -80,8 +91,11 @@ def recoveries_of(records: np.ndarray) -> list[dict[str, Any]]:
             outcome = "recovered" if state[end] == FOLLOWING else "given_up"
         before, now = int(records["faults"][max(end - 1, 0)]), int(records["faults"][end])
         cleared = fault_names(before & ~now & STOP) if outcome == "recovered" else []
-        found.append({**about, "outcome": outcome, "ended_s": float(records["time_ns"][end]) * 1e-9, "cleared": cleared,
-                      "standing": fault_names(now & STOP)})  # fmt: skip
+        found.append({
+            "tick": int(records["tick"][i]), "time_s": float(records["time_ns"][i]) * 1e-9,
+            "by": name_of_arguments(records["command_arg"][i]), "outcome": outcome, "ended_s": float(records["time_ns"][end]) * 1e-9,
+            "cleared": cleared, "standing": fault_names(now & STOP),
+        })  # fmt: skip
     return found
 
 

@@ -6,9 +6,9 @@ import os
 import struct
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import zstandard
@@ -23,6 +23,7 @@ from mcap.records import (
     DataEnd,
     Footer,
     Header,
+    McapRecord,
     Metadata,
     MetadataIndex,
     Schema,
@@ -42,6 +43,7 @@ from hil_server.log.format import (
     SCHEMA_NAME,
     TOPIC,
     ZSTD_LEVEL,
+    Facts,
     message_dtype,
 )
 from hil_server.log.header import TOML, LogHeader
@@ -211,7 +213,7 @@ class LogWriter:
         self.ticks += len(messages)
 
     # ------------------------------------------------------------------------------------------------------------- end
-    def close(self, facts: dict[str, Any] | None = None) -> bool:
+    def close(self, facts: Facts | None = None) -> bool:
         """Writes what waits, the metadata `end` with `facts`, and the summary. True when the run is complete. May be called twice.
 
         facts: JSON values by name, stored beside `ticks`, `lost_ticks`, `complete` and `reasons`.
@@ -225,7 +227,7 @@ class LogWriter:
         self._close_file()
         return not self.reasons
 
-    def _end(self, facts: dict[str, Any]) -> bool:
+    def _end(self, facts: Facts) -> bool:
         """Metadata `end` and summary, both or none of them."""
         end = {
             "complete": json.dumps(not self.reasons),
@@ -284,7 +286,7 @@ class LogWriter:
             metadata_count=len(self._metadata),
             schema_count=1,
         )
-        groups: list[tuple[Opcode, list[Any]]] = [
+        groups: list[tuple[Opcode, Sequence[McapRecord]]] = [
             (Opcode.SCHEMA, [self._schema]),
             (Opcode.CHANNEL, channels),
             (Opcode.STATISTICS, [statistics]),
@@ -308,7 +310,7 @@ class LogWriter:
         self._put(data + builder.end() + MCAP0_MAGIC)
 
     # ----------------------------------------------------------------------------------------------------------- bytes
-    def _put_record(self, record: Any) -> None:
+    def _put_record(self, record: McapRecord) -> None:
         builder = RecordBuilder()
         record.write(builder)
         self._put(builder.end())

@@ -15,7 +15,7 @@ the input of `hil-server simulate` (`[commands] part = "script"`) and is sent ov
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from hil_server.bus.commands import CommandError, encode
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
 from rt_kernels.layout import BITS, CODES
+from rt_kernels.parameters import TunableEntry
 from rt_kernels.recorded_operator import ROW_DTYPE
 
 COMMAND = 2  # what of a row: 0 and 1 are the stations
@@ -120,7 +121,7 @@ def _number(word: str, low: float, high: float, name: str) -> float:
     return value
 
 
-def rows_array(rows: Sequence[Row], tunables: Sequence[Mapping[str, Any]] = ()) -> np.ndarray:
+def rows_array(rows: Sequence[Row], tunables: Sequence[TunableEntry] = ()) -> np.ndarray:
     """The rows as the kernel's port takes them, (n,) ROW_DTYPE. tunables: what can be changed in the run, by number. Raises
     ConfigurationError for a parameter that cannot, or not to this value."""
     out = np.zeros(len(rows), ROW_DTYPE)

@@ -81,7 +81,7 @@ class CurveTopic:
                 entry.type = getattr(FieldDescriptorProto, TYPES[kind])
         return f"{PACKAGE}.{self.message}", files.SerializeToString()
 
-    def messages(self, columns: Mapping[str, Any], seconds: np.ndarray) -> list[bytes]:
+    def messages(self, columns: Mapping[str, np.ndarray], seconds: np.ndarray) -> list[bytes]:
         """One message for each tick. columns: channel → (n,) or (n, count); one that is not there stays zero."""
         rows = np.repeat(self._blank, len(seconds))
         rows["seconds"] = seconds

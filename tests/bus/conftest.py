@@ -10,7 +10,9 @@ import pytest
 
 from hil_server.log.record import record_dtype
 from rt_kernels.ring import SharedBlock
-from tests.log.conftest import header, make_records  # noqa: F401  fixtures
+from tests.log import conftest as log_fixtures
+
+header, make_records = log_fixtures.header, log_fixtures.make_records
 
 
 class LoopStandIn:
