@@ -16,10 +16,13 @@ __all__ = ["open_log"]
 
 
 def open_log(path: str | PathLike[str]) -> LogView:
-    """Opens the log of a run: channels by name with units, tables, selections; `hil_server.analysis.log_view` has examples.
+    """Opens the log of a run: channels by name with units, tables, selections; `hil_server.analysis.log_view` has examples. Ticks are read
+    when they are asked for; `hil_server.log.reader.read_log` reads all records at once.
 
-    Raises LogError when the file is not one of our logs.
+    A log that was cut or damaged opens as far as it can be read: `problems` and `check()` say what is missing. Raises LogError when the
+    file is not one of our logs.
     """
-    from hil_server.analysis import log_view  # not before it is wanted: the command line starts without NumPy
+    from hil_server.analysis.log_view import LogView  # not before it is wanted: the command line starts without NumPy
+    from hil_server.log.reader import LogFile
 
-    return log_view.open_log(path)
+    return LogView(LogFile(path))

@@ -19,18 +19,16 @@ import contextlib
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic
 
 import numpy as np
 import zmq
 import zmq.asyncio
 
-from hil_server.errors import DeviceError, HilError, UsageError
-from hil_server.telemetry.commands import ALWAYS, CommandError, encode
-from hil_server.telemetry.record import LayoutMismatchError
-from hil_server.telemetry.wire import (
+from hil_server.bus.commands import ALWAYS, CommandError, encode
+from hil_server.bus.wire import (
     COMMAND,
     COMMAND_ADDRESS,
     DESCRIBE,
@@ -41,12 +39,18 @@ from hil_server.telemetry.wire import (
     STATUS,
     TELEMETRY_ADDRESS,
     MalformedError,
+    Message,
+    S,
+    Socket,
     boot_id,
     connect,
     pack,
     unpack,
 )
+from hil_server.errors import DeviceError, HilError, UsageError
+from hil_server.log.record import LayoutMismatchError
 from rt_kernels.layout import LAYOUT_HASH
+from rt_kernels.pictures import Values
 
 QUEUE = 1000
 LEAVE_WITHIN = 0.5  # s
@@ -97,11 +101,11 @@ class Batch:
     sequence: int
     lost: int
     channels: dict[str, np.ndarray] = field(default_factory=dict)
-    last: dict[str, Any] = field(default_factory=dict)
-    minimum: dict[str, Any] = field(default_factory=dict)
-    maximum: dict[str, Any] = field(default_factory=dict)
-    any_bits: dict[str, Any] = field(default_factory=dict)
-    head: dict[str, Any] = field(default_factory=dict)
+    last: Values = field(default_factory=dict)
+    minimum: Values = field(default_factory=dict)
+    maximum: Values = field(default_factory=dict)
+    any_bits: Values = field(default_factory=dict)
+    head: Message = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         try:
@@ -128,7 +132,7 @@ class _Decoder:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise MalformedError(f"not a message of telemetry: {type(error).__name__}: {error}") from None
 
-    def _batch(self, topic: str, message: dict[str, Any]) -> Batch:
+    def _batch(self, topic: str, message: Message) -> Batch:
         run, sequence = message["run"], message["sequence"]
         before = self._sequence.get((topic, run))
         self._sequence[topic, run] = sequence
@@ -142,18 +146,18 @@ class _Decoder:
             sequence=message.pop("sequence"),
             lost=0 if before is None else max(0, sequence - before - 1),
         )
-        batch.channels = {name: np.asarray(values) for name, values in self._pick(message.pop("channels", {}))}
-        batch.last = dict(self._pick(message.pop("last", {})))
-        batch.minimum = dict(self._pick(message.pop("min", {})))
-        batch.maximum = dict(self._pick(message.pop("max", {})))
-        batch.any_bits = dict(self._pick(message.pop("any", {})))
+        batch.channels = {name: np.asarray(values) for name, values in self._pick(message.pop("channels", {})).items()}
+        batch.last = self._pick(message.pop("last", {}))
+        batch.minimum = self._pick(message.pop("min", {}))
+        batch.maximum = self._pick(message.pop("max", {}))
+        batch.any_bits = self._pick(message.pop("any", {}))
         batch.head = message
         return batch
 
-    def _pick(self, values: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    def _pick(self, values: Values) -> Values:
         if self._channels is None:
-            return values.items()
-        return [(name, values[name]) for name in self._channels if name in values]
+            return dict(values.items())
+        return {name: values[name] for name in self._channels if name in values}
 
 
 class _Requests:
@@ -163,7 +167,7 @@ class _Requests:
         self._name, self._valid_s, self.number = name, valid_s, 0
         self._session, self._boot = secrets.token_hex(16), boot_id()
 
-    def frames(self, topic: bytes, body: dict[str, Any]) -> list[bytes]:
+    def frames(self, topic: bytes, body: Mapping[str, object]) -> list[bytes]:
         self.number += 1
         when = {"valid_s": self._valid_s, "sent_ns": time.monotonic_ns(), "boot": self._boot} if topic == COMMAND else {}
         return [topic, pack({**body, **when, "id": self.number, "client": self._name, "session": self._session})]
@@ -172,7 +176,7 @@ class _Requests:
         """Keeps the desk, without waiting for the answer."""
         return [DESK, pack({"keep": True, "id": 0, "client": self._name, "session": self._session})]
 
-    def answer(self, frames: list[bytes]) -> dict[str, Any] | None:
+    def answer(self, frames: list[bytes]) -> Message | None:
         """The answer to the newest request, None for anything else. Raises what the answer says."""
         if len(frames) != 2:
             return None
@@ -186,16 +190,16 @@ class _Requests:
         return message
 
 
-def _acknowledgement(answer: dict[str, Any]) -> Acknowledgement:
+def _acknowledgement(answer: Message) -> Acknowledgement:
     return Acknowledgement(answer["command"], answer["tick"], answer["t"], answer["sequence"], tuple(answer.get("cleared", ())))
 
 
-def _command(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _command(name: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
     encode(name, arguments)  # wrong arguments are found here already, without asking the server
     return {"command": name, "args": arguments, "layout": LAYOUT_HASH}
 
 
-class Addresses:
+class Addresses(Generic[S]):
     """Where and as whom. Shared by both clients."""
 
     def __init__(
@@ -215,16 +219,16 @@ class Addresses:
         self.telemetry_address, self.command_address = telemetry, command
         self.server_key, self.keys, self.timeout_s = server_key, keys, timeout_s
         self._requests = _Requests(name, valid_s)
-        self._socket: Any = None
+        self._socket: S | None = None
         self._visiting = False
 
-    def _open(self, context: Any, kind: int, address: str, queue: int) -> Any:
+    def _open(self, context: zmq.Context[S], kind: int, address: str, queue: int) -> S:
         return connect(context, kind, address, queue, self.server_key, self.keys)
 
     def _no_answer(self, address: str) -> NoAnswerError:
         return NoAnswerError(f"no answer from {address} within {self.timeout_s:g} s: is a run active there, and is the key known to it?")
 
-    def _subscriber(self, context: Any, topic: str) -> Any:
+    def _subscriber(self, context: zmq.Context[S], topic: str) -> S:
         if topic not in TOPICS:
             raise UsageError(f"unknown topic {topic!r}; there are {', '.join(TOPICS)}")
         socket = self._open(context, zmq.SUB, self.telemetry_address, QUEUE)
@@ -238,7 +242,7 @@ class Addresses:
             self._socket = None
 
 
-class Client(Addresses):
+class Client(Addresses[Socket]):
     """Blocking client. Use as a context manager or call `close`. Not for several threads at once."""
 
     def __enter__(self) -> "Client":
@@ -275,13 +279,13 @@ class Client(Addresses):
         decoder = _Decoder(channels)
         try:
             while True:
-                if not socket.poll(None if timeout_s is None else 1000 * timeout_s):
+                if not socket.poll(None if timeout_s is None else int(1000 * timeout_s)):
                     raise NoAnswerError(f"no telemetry from {self.telemetry_address} within {timeout_s:g} s")
                 yield decoder.batch(socket.recv_multipart())
         finally:
             socket.close()
 
-    def command(self, name: str, **arguments: Any) -> Acknowledgement:
+    def command(self, name: str, **arguments: object) -> Acknowledgement:
         """Asks for a command of the table and waits until the loop has taken it.
 
         Raises CommandError (no such command or argument), RefusedError (with its `kind`), NoAnswerError.
@@ -300,11 +304,11 @@ class Client(Addresses):
         waits for a centred hand controller. Raises as `command` does: a stand of hardware cannot be restored."""
         return self.command("again", before_contact_s=before_contact_s, time_s=-1.0 if time_s is None else time_s)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Message:
         """State of log, ring and desk now."""
         return self._ask(STATUS, {})
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Message:
         """Fields with units and meaning, auxiliary channels, configuration, delay ledger, tunable parameters of the run."""
         return self._ask(DESCRIBE, {})
 
@@ -330,13 +334,13 @@ class Client(Addresses):
             with contextlib.suppress(HilError):
                 self.leave_desk()
 
-    def _ask(self, topic: bytes, body: dict[str, Any], timeout_s: float | None = None) -> dict[str, Any]:
+    def _ask(self, topic: bytes, body: Mapping[str, object], timeout_s: float | None = None) -> Message:
         timeout_s = self.timeout_s if timeout_s is None else timeout_s
         if self._socket is None:
             self._socket = self._open(zmq.Context.instance(), zmq.DEALER, self.command_address, QUEUE)
         self._socket.send_multipart(self._requests.frames(topic, body), zmq.NOBLOCK)
         give_up = time.monotonic() + timeout_s + (timeout_s if topic == COMMAND else 0.0)
-        while (left := give_up - time.monotonic()) > 0 and self._socket.poll(1000 * left):
+        while (left := give_up - time.monotonic()) > 0 and self._socket.poll(int(1000 * left)):
             answer = self._requests.answer(self._socket.recv_multipart())
             if answer is not None:
                 return answer
@@ -347,7 +351,7 @@ class Client(Addresses):
 class _Keeper(threading.Thread):
     """Sends a sign of life every second on a connection of its own, until `end`."""
 
-    def __init__(self, socket: Any, message: Callable[[], list[bytes]]) -> None:
+    def __init__(self, socket: Socket, message: Callable[[], list[bytes]]) -> None:
         super().__init__(name="desk keeper", daemon=True)
         self._socket, self._message, self._over = socket, message, threading.Event()
         self.start()
@@ -362,7 +366,7 @@ class _Keeper(threading.Thread):
         self._over.set()
 
 
-def _sign(socket: Any, message: Callable[[], list[bytes]]) -> None:
+def _sign(socket: zmq.Socket[object], message: Callable[[], list[bytes]]) -> None:
     """One sign of life; the answers of earlier ones are dropped."""
     with contextlib.suppress(zmq.ZMQError):
         while True:
@@ -371,7 +375,7 @@ def _sign(socket: Any, message: Callable[[], list[bytes]]) -> None:
         socket.send_multipart(message(), zmq.NOBLOCK)
 
 
-class AsyncClient(Addresses):
+class AsyncClient(Addresses[zmq.asyncio.Socket]):
     """The same for asyncio. Use as an asynchronous context manager or call `close`."""
 
     _lock: asyncio.Lock | None = None
@@ -422,7 +426,7 @@ class AsyncClient(Addresses):
         finally:
             socket.close()
 
-    async def command(self, name: str, **arguments: Any) -> Acknowledgement:
+    async def command(self, name: str, **arguments: object) -> Acknowledgement:
         """As `Client.command`."""
         taken = _acknowledgement(await self._ask(COMMAND, _command(name, arguments)))
         self._keep(self._keeper is not None or name not in ALWAYS)
@@ -436,11 +440,11 @@ class AsyncClient(Addresses):
         """As `Client.again`."""
         return await self.command("again", before_contact_s=before_contact_s, time_s=-1.0 if time_s is None else time_s)
 
-    async def status(self) -> dict[str, Any]:
+    async def status(self) -> Message:
         """State of log, ring and desk now, as `Client.status`."""
         return await self._ask(STATUS, {})
 
-    async def describe(self) -> dict[str, Any]:
+    async def describe(self) -> Message:
         """Fields, channels, configuration and delay ledger of the run, as `Client.describe`."""
         return await self._ask(DESCRIBE, {})
 
@@ -454,7 +458,7 @@ class AsyncClient(Addresses):
         self._keep(False)
         await self._ask(DESK, {"leave": True})
 
-    async def _ask(self, topic: bytes, body: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(self, topic: bytes, body: Mapping[str, object]) -> Message:
         if self._lock is None:
             self._lock = asyncio.Lock()
         async with self._lock:

@@ -28,7 +28,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypedDict
 
 REQUIRED = object()
 
@@ -91,6 +91,19 @@ class Aux:
     count: int = 1
 
 
+class TunableEntry(TypedDict):
+    """A tunable parameter as a log keeps it and a client receives it."""
+
+    name: str
+    unit: str
+    low: float
+    high: float
+    rate_per_s: float
+    phases: list[str]
+    value: float
+    meaning: str
+
+
 @dataclass(frozen=True)
 class TunedParameter:
     """A tunable parameter of one part as it was built: what the loop must know to change it, and what its users see.
@@ -105,15 +118,17 @@ class TunedParameter:
     low: float
     high: float
     rate_per_s: float
-    phases: tuple[str, ...]
+    phases: Sequence[str]
     value: float
     offset: int = -1
     scale: float = 1.0
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> TunableEntry:
         """What a log keeps and a client receives: all but its memory address."""
-        shown = ("name", "unit", "low", "high", "rate_per_s", "phases", "value", "meaning")
-        return {key: list(value) if isinstance(value := getattr(self, key), tuple) else value for key in shown}
+        return {
+            "name": self.name, "unit": self.unit, "low": self.low, "high": self.high, "rate_per_s": self.rate_per_s,
+            "phases": list(self.phases), "value": self.value, "meaning": self.meaning,
+        }  # fmt: skip
 
 
 def tuned_parameter(

@@ -13,8 +13,7 @@ TESTS = ROOT / "tests"
 PACKAGES = {"rt_kernels": TESTS, "hil_server": TESTS, "drivers": TESTS / "drivers"}
 TOP = {"rt_kernels": "loop", "hil_server": "system", "drivers": "drivers"}
 ELSEWHERE = {
-    "hil_server/console": ("telemetry", "the page and its server, with the bus that feeds them"),
-    "hil_server/console/views": ("telemetry", "as the console"),
+    "hil_server/console/views": ("console", "as the console"),
     "hil_server/pages": ("analysis", "the pages that are made with it"),
     "hil_server/run": ("system", "a run is tested whole"),
     "hil_server/terminal": ("system", "as the verbs"),

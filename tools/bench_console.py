@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 
 from hil_server.client import Client
-from hil_server.telemetry.log_file import open_log
-from tests.telemetry.chromium import Browser, wait_for
+from hil_server.log.reader import read_log
+from tests.console.chromium import Browser, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 PORTS = {"publish": 9803, "command": 9804, "hand_controller": 9805}
@@ -160,7 +160,7 @@ def main(argv: list[str]) -> int:
                 aborts.append((key, abort_ms(browser, by_key=key)))
                 time.sleep(0.5)
             loads.append(os.getloadavg()[0])
-    log = open_log(folder / "run" / "run.mcap")
+    log = read_log(folder / "run" / "run.mcap")
     lateness = {}
     for name, (start_tick, stop_tick) in stretches.items():
         inside = (log.records["tick"] >= start_tick) & (log.records["tick"] < stop_tick)

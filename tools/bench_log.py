@@ -9,10 +9,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import read_log
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 
 
 def records(count: int) -> np.ndarray:
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
             writer.close()
             write.append(time.perf_counter() - began)
             began = time.perf_counter()
-            log = open_log(path)
+            log = read_log(path)
             read.append(time.perf_counter() - began)
             began = time.perf_counter()
             assert log.damaged() == []

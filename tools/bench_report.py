@@ -57,15 +57,15 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, metavar="N")
     args = parser.parse_args()
     from hil_server.analysis.report import make_report
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
 
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, best of {args.repeat}")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for path in [Path(one) for one in args.logs] or [simulated(folder / "demo")]:
-            log = open_log(path)
+            log = read_log(path)
             wall, busy = best(lambda path=path: make_report(path, folder), args.repeat)
-            read, _ = best(lambda path=path: open_log(path), args.repeat)
+            read, _ = best(lambda path=path: read_log(path), args.repeat)
             drawn, _ = best(lambda log=log: peer(log), 2)
             cold = subprocess.run([sys.executable, "-c", COLD, path, folder], capture_output=True, text=True, check=True).stdout.split()
             size = (folder / f"{path.stem}.html").stat().st_size

@@ -68,8 +68,8 @@ def stop_after_first(reader: subprocess.Popen) -> None:
 
 def main(argv: list[str]) -> int:
     from hil_server.config import load_test
+    from hil_server.log.reader import read_log
     from hil_server.run.session import Options, run_live
-    from hil_server.telemetry.log_file import open_log
 
     # everything that is a process starts before the loop
     readers = [subprocess.Popen([sys.executable, "-c", READER], stdout=subprocess.PIPE, text=True) for _ in range(3)]
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
                 thread.start()
             config = load_test(argv[0] if argv else None, SETTINGS)
             summary = run_live(config, Options(out=folder, quiet=True, report=False))
-            records = open_log(Path(folder) / "run.mcap").records
+            records = read_log(Path(folder) / "run.mcap").records
             stop.set()
             readers[0].send_signal(signal.SIGCONT)
             time.sleep(2.0)

@@ -27,9 +27,9 @@ from hil_server.errors import HilError
 from hil_server.line import assembly
 from hil_server.line.checkpoints import Keeper, put_back
 from hil_server.line.free_run import blocks
+from hil_server.log.checkpoint import Checkpoint
+from hil_server.log.record import checksums
 from hil_server.run.programme import load_programme
-from hil_server.telemetry.checkpoint import Checkpoint
-from hil_server.telemetry.record import checksums
 
 
 def configurations(file: Path) -> Iterator[tuple[str, TestConfig]]:

@@ -235,7 +235,7 @@ PROGRAM = [sys.executable, "-m", "hil_server"]
 @contextlib.contextmanager
 def browser(folder: Path, width: int = 1366, height: int = 800):
     """Headless Chromium with a window of this size."""
-    from tests.telemetry.chromium import Browser
+    from tests.console.chromium import Browser
 
     folder.joinpath("browser").mkdir()
     window = Browser(folder / "browser")
@@ -285,7 +285,7 @@ def report_screen(file: Path, folder: Path) -> None:
 def console_screen(file: Path, folder: Path) -> None:
     """The mimic display one second after the first contact of a simulated docking."""
     from hil_server.console.recording import Recording
-    from tests.telemetry.chromium import wait_for
+    from tests.console.chromium import wait_for
 
     log = simulated(folder, "programmes/virtual_docking.toml")
     with console(folder) as address, browser(folder, 1280, 800) as window:
@@ -298,7 +298,7 @@ def console_screen(file: Path, folder: Path) -> None:
 
 def operator_screen(file: Path, folder: Path) -> None:
     """The operator's page of a live berthing whose loop has been closed for some seconds; on addresses of its own."""
-    from tests.telemetry.chromium import wait_for
+    from tests.console.chromium import wait_for
 
     at = {name: f"tcp://127.0.0.1:{9881 + k}" for k, name in enumerate(("publish", "command", "hand_controller"))}
     settings = [word for name, address in at.items() for word in ("--set", f"telemetry.{name}={address}")]

@@ -40,9 +40,9 @@ from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import InternalError  # noqa: E402
 from hil_server.interrupts import INTERRUPTED  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
+from hil_server.log.reader import Log  # noqa: E402
 from hil_server.run import session  # noqa: E402
 from hil_server.run.progress import Stopper  # noqa: E402
-from hil_server.telemetry.log_file import Log  # noqa: E402
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE  # noqa: E402
 
 PHASE, COMMAND = CODES["phase"], CODES["command"]

@@ -33,9 +33,9 @@ sys.path.insert(0, str(ROOT))
 from drivers.simulated.injections import BY_NAME, ETHERCAT  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
+from hil_server.log.reader import Log, read_log  # noqa: E402
 from hil_server.run.replay import replay  # noqa: E402
 from hil_server.run.session import Options, run_live  # noqa: E402
-from hil_server.telemetry.log_file import Log, open_log  # noqa: E402
 from rt_kernels.codes import FAULT_MASKS, bit_names  # noqa: E402
 from rt_kernels.layout import BITS, WORDS  # noqa: E402
 
@@ -84,7 +84,7 @@ def docking(out: str | None, drift_ppm: float, settings: list[str]) -> int:
     """One docking and what is printed of it; the exit code."""
     options = Options(out=out, force=True, stand=on_ethercat(drift_ppm))
     summary = run_live(load_test(None, settings), options)
-    log = open_log(summary["log"])
+    log = read_log(summary["log"])
     equal = bool(replay(summary["log"], verify=True)["equal"])
     print(f"end {summary['end']}, captured {summary['captured']}, exit code {summary['exit_code']}, faults {summary['faults'] or 'none'}, "
           f"log {log.incomplete or 'complete'}, replay {'byte-equal' if equal else 'DIFFERS'}")  # fmt: skip
@@ -125,7 +125,7 @@ def fault_row(name: str) -> tuple[str, bool]:
         stand = on_ethercat(faults=[{"name": name, "index": index if name != "clock_drift" else -1, "at_s": AT_S}])
         settings = [*QUICK, *(f"telemetry.{key}=tcp://127.0.0.1:*" for key in ("publish", "command", "hand_controller"))]
         summary = run_live(load_test(None, settings), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
-        log = open_log(summary["log"])
+        log = read_log(summary["log"])
         equal = bool(replay(summary["log"], verify=True)["equal"])
         r = log.records
         if log.time_s[-1] < AT_S:

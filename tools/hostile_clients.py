@@ -213,12 +213,12 @@ def live(config_file, folder):
     import numpy as np
 
     from hil_server.config import load_test
+    from hil_server.log.reader import read_log
     from hil_server.run.session import Options, run_live
-    from hil_server.telemetry.log_file import open_log
 
     settings = [f"telemetry.{key}={value}" for key, value in zip(KEYS, ADDRESSES, strict=True)]
     summary = run_live(load_test(config_file, settings), Options(out=folder, quiet=True, report=False))
-    log = open_log(Path(folder) / "run.mcap")
+    log = read_log(Path(folder) / "run.mcap")
     # a missed period is no missing record: the next one says how many periods it stands for
     follow_on = np.array_equal(np.diff(log.records["tick"]), log.records["periods"][1:])
     late = summary["lateness_us"]

@@ -47,7 +47,7 @@ sys.path.insert(0, str(ROOT))
 
 from hil_server.client import Client  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
-from hil_server.telemetry.log_file import open_log  # noqa: E402
+from hil_server.log.reader import read_log  # noqa: E402
 from rt_kernels.layout import CODES  # noqa: E402
 
 PHASE, PARK = CODES["phase"], CODES["command"]["park"]
@@ -224,7 +224,7 @@ def wrong_after_abort(one: Attempt, unpressed: int) -> list[str]:
     """What is not as it should be of a run that was aborted over the bus."""
     found = [f"left: {name}" for name in one.left]
     for path in (one.folder / "out").rglob("run.mcap"):
-        log = open_log(path)
+        log = read_log(path)
         taken = np.flatnonzero(log.records["command_code"] == CODES["command"]["abort"])
         if not log.complete:
             found.append(f"log: {'; '.join(log.incomplete)}")
@@ -283,7 +283,7 @@ def wrong(one: Attempt, unpressed: int) -> list[str]:
 def wrong_log(path: Path, one: Attempt) -> list[str]:
     """What is wrong with the log of an interrupted run."""
     try:
-        log = open_log(path)
+        log = read_log(path)
     except Exception as error:  # whatever it is: a log cannot be opened
         return [f"log: {error}"]
     found = [] if log.complete else [f"log: {log.problems if hasattr(log, 'problems') else 'incomplete'}"]
@@ -312,7 +312,7 @@ def instants(one: Attempt, count: int, rng: random.Random) -> list[float]:
     logs = list((one.folder / "out").rglob("run.mcap")) if one.verb in ("run", "fly") else []
     loop_s = one.seconds / 2
     if logs:
-        r = open_log(logs[0]).records
+        r = read_log(logs[0]).records
         end_s = next((t for t, name, text in one.lines if name == "out" and text.startswith("end ")), one.seconds)
         loop_s = max(1.0, end_s - float(r["time_ns"][-1] - r["time_ns"][0]) * 1e-9)
     half = count // 2
@@ -339,7 +339,7 @@ def main(argv: list[str] | None = None) -> int:
     (base / "log").mkdir()
     subprocess.run([w.replace("OUT", str(base / "log")) for w in command], cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
     log = base / "log" / "run" / "run.mcap"
-    TICKS = len(open_log(log).records)
+    TICKS = len(read_log(log).records)
     shares = {verb: args.instants // len(verbs) + (k < args.instants % len(verbs)) for k, verb in enumerate(verbs)}
     table, failed = [], 0
     for verb in verbs:

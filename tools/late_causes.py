@@ -51,11 +51,11 @@ MADV_PAGEOUT = 21
 def loop_process(core: int, seconds: float, log: str, period_ns: int, trace: int) -> None:
     """Runs the loop until standard input ends; a line `page_fault` there is a burst of that. Prints each late tick as JSON."""
     from hil_server import registry
+    from hil_server.bus.process import TelemetryProcess
+    from hil_server.bus.settings import TelemetrySettings
     from hil_server.config import load_test
     from hil_server.line import assembly
     from hil_server.line.run_header import header
-    from hil_server.telemetry.process import TelemetryProcess
-    from hil_server.telemetry.settings import TelemetrySettings
     from rt_kernels.loop import LoopLine
     from rt_kernels.ring import SharedBlock
 
@@ -266,7 +266,7 @@ def run_loop(core: int, seconds: float, period_ns: int, folder: str, act: Callab
     """One loop with its telemetry, `act` meanwhile; trace: context switches may be asked for. Returns (injected, late ticks with what was
     counted for each, log)."""
     from hil_server.host.late_causes import Late
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
 
     log = str(Path(tempfile.mkdtemp(dir=folder)) / "late.mcap")
     own = [sys.executable, __file__, "--loop", str(core), str(seconds), log, str(period_ns), str(int(trace))]
@@ -281,7 +281,7 @@ def run_loop(core: int, seconds: float, period_ns: int, folder: str, act: Callab
             loop.wait(20.0)
         finally:
             loop.kill()
-    read = open_log(Path(log))
+    read = read_log(Path(log))
     fields = Late._fields
     named = [one | dict(zip(fields, counted[one["tick"]], strict=True)) for one in read.end.get("late", []) if one["tick"] in counted]
     for one in named:

@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 import zmq
 
+from hil_server.bus.wire import COMMAND, connect, pack
 from hil_server.client import Client
 from hil_server.config import TestConfig, load_test
 from hil_server.errors import HilError
+from hil_server.log.reader import Log, read_log
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live, simulate
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.wire import COMMAND, connect, pack
 from rt_kernels.codes import code_name
 from rt_kernels.layout import CODES, LAYOUT_HASH
 
@@ -141,12 +141,12 @@ def _third(log: Log, changes: np.ndarray | None) -> float:
 def study(test: str | None, changes: int, seed: int, folder: Path, live: bool = False, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
     """Both runs, the measures, and whether the replay is equal."""
     options = Options(out=str(folder / "without"), quiet=True, report=False)
-    reference = open_log(simulate(load_test(test, overrides), options)["log"])
+    reference = read_log(simulate(load_test(test, overrides), options)["log"])
     given = rows(reference, changes, seed)
     if live:
         alone = Options(out=str(folder / "live_without"), quiet=True, report=False, force=True, confirmed="study of live changes")
         run_live(load_test(test, overrides), alone)
-        reference = open_log(folder / "live_without" / "run.mcap")
+        reference = read_log(folder / "live_without" / "run.mcap")
         names = ("publish", "command", "hand_controller")
         local = [f"telemetry.{name}={f'ipc://{folder}/{name}'!r}" for name in names]
         ended = threading.Event()
@@ -160,7 +160,7 @@ def study(test: str | None, changes: int, seed: int, folder: Path, live: bool = 
     else:
         config = with_rows(load_test(test, overrides), given)
         summary = simulate(config, Options(out=str(folder / "with"), quiet=True, report=False))
-    log = open_log(summary["log"])
+    log = read_log(summary["log"])
     found = measure(log, config.stand["platform"], reference)
     again = replay(summary["log"], verify=True)
     return {"end": summary["end"], **found, "replay_equal": again["equal"], "missing": again["missing_ticks"]}

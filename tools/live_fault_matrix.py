@@ -66,11 +66,11 @@ from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
 from hil_server.host.realtime_host import RealtimeHost  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
+from hil_server.log.reader import read_log  # noqa: E402
 from hil_server.run import session  # noqa: E402
 from hil_server.run.replay import replay  # noqa: E402
 from hil_server.run.session import Options, run_live  # noqa: E402
 from hil_server.run.stand import virtual_stand  # noqa: E402
-from hil_server.telemetry.log_file import open_log  # noqa: E402
 from rt_kernels.codes import FAULT_MASKS, fault_names  # noqa: E402
 from rt_kernels.layout import BITS, CODES, WORDS  # noqa: E402
 from rt_kernels.layout import FAULTS as TABLE  # noqa: E402
@@ -152,7 +152,7 @@ def of_wire(fault, part: str) -> tuple[str, bool]:
         injected = {"name": fault.name, "index": -1, "at_s": 0.0 if fault.at_start else AT_S}
         stand = {"faults": [injected]}
         summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
-        log = open_log(summary["log"])
+        log = read_log(summary["log"])
         after = log.records["time_ns"] - log.records["time_ns"][0] > (AT_S - 0.1) * 1e9
         word = int(np.bitwise_or.reduce(log.records["wrench_status"][after])) if after.any() else 0
         bits = [name for name, bit in BITS["sensor_status"].items() if word & bit]
@@ -172,7 +172,7 @@ def one(fault) -> tuple[str, bool]:
         injected = {"name": fault.name, "index": _index(fault), "at_s": 0.0 if fault.at_start else AT_S}
         stand = {"sensor": {"variant": "axia"}, "faults": [injected]}
         summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
-        log = open_log(summary["log"])
+        log = read_log(summary["log"])
         records = log.records
         if not fault.fault:
             good = summary["exit_code"] == (3 if fault.name in ENDS_IN_TRIP else 0) and not log.incomplete
@@ -203,7 +203,7 @@ def proof_test() -> tuple[str, bool]:
         operated = [{"name": name, "index": -1, "at_s": at_s, "duration_s": OPERATED_S} for name, at_s in PROOF.items()]
         stand = {"sensor": {"variant": "axia"}, "faults": operated}
         summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
-        log = open_log(summary["log"])
+        log = read_log(summary["log"])
         records, bits = log.records, BITS["chain_state"]
         asked, proven = (records["chain_state"] & bits[name] != 0 for name in ("proof_asked", "proven"))
         done = int(np.argmax(proven)) if proven.any() else len(records) - 1
@@ -254,7 +254,7 @@ def hydraulic(row: Row, profile: str = "cia402") -> tuple[str, bool]:
         settings = [*QUICK, "test.stand=stands/hydraulic_stand.toml", "test.duration_max_s=8.0", "guidance.fault_s=1.0", *row.settings]
         stand = {"sensor": {"variant": "axia"}, "drives": {"profile": profile}, "truth_file": truth_file, "faults": [injected]}
         summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
-        log, truth = open_log(summary["log"]), np.load(truth_file)
+        log, truth = read_log(summary["log"]), np.load(truth_file)
         records, title = log.records, f"{row.title:17s} {profile}"
         if records["trip_tick"][-1] < 0:
             return f"{title} DID NOT TRIP; faults {summary['faults']}", False
@@ -306,7 +306,7 @@ def power(stand: str, wire: str, title: str, injection: str, leg: int, value: fl
         drives = on_ethercat()["drives"] if wire == "ethercat" else {"profile": wire}
         beside = {"sensor": {"variant": "axia"}, "drives": drives, "truth_file": truth_file, "faults": [injected]}
         summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=beside))
-        log, truth = open_log(summary["log"]), np.load(truth_file)
+        log, truth = read_log(summary["log"]), np.load(truth_file)
         records, label = log.records, f"{stand} {wire}"
         if records["trip_tick"][-1] < 0:
             return f"{label:18s} {title:22s} DID NOT TRIP; faults {summary['faults']}", False
@@ -436,7 +436,7 @@ def recover(fault, profile: str = "cia402") -> tuple[str, bool]:
                 following = run_live(config, options)
             except HilError as error:
                 following = {"captured": False, "end": str(error), "exit_code": error.exit_code, "faults": []}
-        log = open_log(summary["log"])
+        log = read_log(summary["log"])
         records = log.records
         asked = summary["recoveries"]
         at = np.flatnonzero(records["tick"] == asked[0]["tick"]) if asked else ()

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 OF_THE_SERVER = ["hil_server.analysis.log_view", "hil_server.client", "hil_server.config", "hil_server.errors", "hil_server.registry",
-                 "hil_server.telemetry.log_file"]  # fmt: skip
+                 "hil_server.log.reader"]  # fmt: skip
 
 
 def modules() -> list[str]:

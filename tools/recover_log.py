@@ -1,6 +1,6 @@
 """Makes a whole log of one that was cut: `python tools/recover_log.py CUT.mcap WHOLE.mcap`.
 
-Reading a cut log needs no repair (`open_log` does it); this is for programs of others that want an index at the end of the file.
+Reading a cut log needs no repair (`read_log` does it); this is for programs of others that want an index at the end of the file.
 """
 
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hil_server.errors import HilError
-from hil_server.telemetry.log_file import recover
+from hil_server.log.recover import recover
 
 
 def main(argv: list[str]) -> int:

@@ -134,7 +134,7 @@ def children(pid: int) -> list[tuple[int, str]]:
         for task in os.listdir(f"/proc/{pid}/task"):
             for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split():
                 words = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                named = "stand" if "stand_server" in words else "telemetry" if "telemetry" in words else "other"
+                named = "stand" if "stand_server" in words else "telemetry" if "bus.drain" in words else "other"
                 found.append((int(child), named))
     return found
 

@@ -17,8 +17,8 @@ from typing import Any
 from hil_server.config import SHIPPED, TestConfig, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly, free_run
+from hil_server.log.moments import MOMENTS, Peaks
 from hil_server.run.programme import load_programme
-from hil_server.telemetry.moments import MOMENTS, Peaks
 
 RATES = (250, 500, 1000, 2000, 4000)
 WITHIN = 0.02
@@ -50,7 +50,7 @@ def contact(unit: str, rate: float, settings: list[str]) -> TestConfig:
 
 
 def impact(config: TestConfig) -> dict[str, Any] | None:
-    """Loads of impact and damping, a row of `hil_server.telemetry.moments.Peaks`; None where the units never met."""
+    """Loads of impact and damping, a row of `hil_server.log.moments.Peaks`; None where the units never met."""
     peaks, after = Peaks(), list(MOMENTS)[list(MOMENTS).index("impact") + 1 :]
     for records in free_run.blocks(assembly.simulation(config)):
         peaks.see(records.copy())

@@ -41,7 +41,7 @@ from hil_server.config.loader import SHIPPED  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
 from hil_server.host.realtime_host import choose_core  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
-from hil_server.telemetry.log_file import open_log  # noqa: E402
+from hil_server.log.reader import read_log  # noqa: E402
 from rt_kernels.clocks import WallClockPart  # noqa: E402
 from rt_kernels.ring import SharedBlock  # noqa: E402
 from tools.ethercat_docking import INSIDE, MASTER, SLAVES, make_wire  # noqa: E402
@@ -94,7 +94,7 @@ damping = 0.784
 delay_s = 0.002
 """
 SLOW_DISK = """
-import os, time, hil_server.telemetry.process
+import os, time, hil_server.bus.process
 real = os.fsync
 def slow(fd):
     time.sleep({seconds})
@@ -191,7 +191,7 @@ def loop_says(folder: Path) -> str:
     """Longest time from the end of a tick of the loop to the end of the next, as far as the log of the run has come, and what its latest
     tick was late by; empty where that is less than two periods."""
     try:
-        log = open_log(folder / "run" / "run.mcap")
+        log = read_log(folder / "run" / "run.mcap")
         named = max(summarise(log)["late_named"], key=lambda row: row["worst_us"], default={"cause": "no cause named", "who": ""})
     except (HilError, OSError):
         return ""

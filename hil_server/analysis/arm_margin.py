@@ -22,7 +22,7 @@ from hil_server.analysis.record_time import configured
 from hil_server.analysis.rehearsal import arm_load, flight
 from hil_server.config import physics
 from hil_server.errors import HilError
-from hil_server.telemetry.log_file import Log
+from hil_server.log.reader import Log
 from rt_kernels.algebra.arrays import quat_rotate, quat_rotate_back
 from rt_kernels.layout import CODES
 

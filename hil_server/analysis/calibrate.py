@@ -105,9 +105,9 @@ def still_poses_of_log(path: str | Path, least_s: float = 0.2) -> tuple[np.ndarr
     from hil_server.config.physics import multiply
     from hil_server.line.assembly import mounting
     from hil_server.line.run_header import configuration
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
 
-    log = open_log(path)
+    log = read_log(path)
     config = configuration(log)
     mounted = mounting(config.stand["mounting"])
     r = log.records

@@ -17,7 +17,7 @@ from hil_server.analysis.plain_names import identifier, plain_names
 from hil_server.analysis.scalars import Column
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_file import Log
+from hil_server.log.reader import Log
 from rt_kernels.layout import CODES, WORDS
 
 NAMESPACE = "http://www.omg.org/spec/XTCE/20180204"

@@ -26,11 +26,11 @@ from hil_server.analysis.guarded import guarded
 from hil_server.analysis.record_time import in_words
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.errors import HilError, UsageError
+from hil_server.log.moments import MOMENTS, STAND, Moments, peaks_of
+from hil_server.log.reader import Log, read_log
+from hil_server.log.record import scalar_names
 from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, percent, pill, section, table_html, text, verdict_html
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.moments import MOMENTS, STAND, Moments, peaks_of
-from hil_server.telemetry.record import scalar_names
 from rt_kernels.layout import BITS
 
 BEFORE_CONTACT_S = 1.0
@@ -341,7 +341,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out:
     Raises LogError, UsageError.
     """
     limits = tolerances(tolerance)
-    a, b = open_log(path_a), open_log(path_b)
+    a, b = read_log(path_a), read_log(path_b)
     result = compare_logs(a, b, asked=asked)
     found = judged(result, limits, measure)
     figures = result.to_dict() | {"tolerances": limits, "measure": measure, "verdict": found.verdict, "text": str(found),

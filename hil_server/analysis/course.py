@@ -15,7 +15,7 @@ import numpy as np
 from hil_server import registry
 from hil_server.config import TestConfig
 from hil_server.line import assembly
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 from rt_kernels.codes import mask
 from rt_kernels.layout import CODES
 
@@ -79,7 +79,7 @@ def held_against(config: TestConfig, predictions: Sequence[str | PathLike[str]])
     variant, one or several draws of its noise. Raises LogError."""
     start = assembly.base_context(config)["start"]
     declared = {p.key for p in registry.part("safety", config.part("safety")[0]).PARAMETERS}  # type: ignore[attr-defined]
-    logs = [open_log(one) for one in predictions]
+    logs = [read_log(one) for one in predictions]
     found = together([course(log.records, float(start.X_TA[0]), log.header.period_ns * 1e-9) for log in logs])
     kept = {key: value for key, value in found.items() if key in declared}
     return replace(config, document={**config.document, "safety": {**kept, **config.document["safety"]}})

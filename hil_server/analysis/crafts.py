@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.moments import STAND, Moments
+from hil_server.log.moments import STAND, Moments
+from hil_server.log.reader import Log
 
 KINDS = ("joints", "sensors", "interfaces")
 NOTE = re.compile(rf"(?:dynamics: )+({'|'.join(KINDS)}) (\S.*)")

@@ -21,8 +21,8 @@ from hil_server.config import files
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
 from hil_server.host.installation import with_group
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.log_header import LogHeader
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import Log, read_log
 
 SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", "mdf": ".mf4", "ccsds": ".ccsds",
             "operator": ".operator.csv"}  # fmt: skip
@@ -47,7 +47,7 @@ def export(
     """
     if kind not in WRITERS:
         raise UsageError(f"unknown format {kind!r}; there are {', '.join(WRITERS)}")
-    log = open_log(log_path)
+    log = read_log(log_path)
     path = Path(target) if target is not None else Path(log_path).with_suffix(SUFFIXES[kind])
     try:
         chosen = _chosen(log, channels)

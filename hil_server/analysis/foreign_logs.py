@@ -125,8 +125,8 @@ def read_mcap(path: str | Path, topic: str) -> Stream:
     from mcap.stream_reader import StreamReader, breakup_chunk
     from zstandard import ZstdError
 
-    from hil_server.telemetry.log_file import chunk_fault
-    from hil_server.telemetry.log_format import MAX_CHUNK
+    from hil_server.log.format import MAX_CHUNK
+    from hil_server.log.reader import chunk_fault
 
     def fault_of(chunk: Chunk) -> str:
         if chunk.compression != "lz4":
@@ -304,9 +304,9 @@ def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = no_
     from hil_server.line import assembly
     from hil_server.line.free_run import run_in_pieces
     from hil_server.line.run_header import header
-    from hil_server.telemetry.log_file import open_log
-    from hil_server.telemetry.log_writer import LogWriter
-    from hil_server.telemetry.record import record_dtype
+    from hil_server.log.reader import read_log
+    from hil_server.log.record import record_dtype
+    from hil_server.log.writer import LogWriter
     from rt_kernels.layout import BITS
     from rt_kernels.loop import LoopLine
     from rt_kernels.ring import SharedBlock
@@ -342,7 +342,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = no_
         writer = LogWriter(unfinished, facts)
         writer.write(with_outputs)
         writer.close({})
-    log = open_log(path)
+    log = read_log(path)
     faults = faults_of(log)
     return {
         "log": str(path),

@@ -8,9 +8,9 @@ from typing import Any
 
 from hil_server.analysis import comparison
 from hil_server.errors import HilError
+from hil_server.log.reader import Log, read_log
 from hil_server.pages.curves import embedded
 from hil_server.pages.html import table_html, text
-from hil_server.telemetry.log_file import Log, open_log
 
 MOST_CONTACTS = 40
 REBOUND_COLUMNS = {
@@ -68,7 +68,7 @@ def _simulated(log: Log, named: str) -> tuple[str, str]:
     if not path.is_file():
         path = log.path.parent / named  # beside it, when both were moved
     try:
-        other = open_log(path)
+        other = read_log(path)
         result = comparison.compare_logs(log, other)
     except HilError as error:
         return f'<p class="note">The prediction {text(named)} cannot be laid beside it: {text(error)}.</p>', ""

@@ -266,9 +266,9 @@ def identify_log(path: str | Path) -> Identification:
     from hil_server.analysis.record_time import every_tick
     from hil_server.line import assembly
     from hil_server.line.run_header import configuration
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
 
-    log = open_log(path)
+    log = read_log(path)
     config = configuration(log)
     name, keys = config.part("guidance")
     if not getattr(registry.part("guidance", name), "IN_AIR", False):

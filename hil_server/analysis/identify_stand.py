@@ -651,10 +651,10 @@ def identify_stand_log(path: str | Path, sheet: Mapping[str, Any] | None = None,
     from hil_server.analysis.record_time import every_tick
     from hil_server.line import assembly
     from hil_server.line.run_header import configuration
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
     from rt_kernels.stewart.platform import Platform
 
-    log = open_log(path)
+    log = read_log(path)
     config = configuration(log)
     name, keys = config.part("guidance")
     if not getattr(registry.part("guidance", name), "IN_AIR", False):

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from hil_server.analysis.record_time import configured
-from hil_server.telemetry.commands import ARGUMENTS, TIME_IS_UP
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.recoveries import name_of_arguments, recoveries_of
+from hil_server.bus.commands import ARGUMENTS, TIME_IS_UP
+from hil_server.log.reader import Log
+from hil_server.log.recoveries import name_of_arguments, recoveries_of
 from rt_kernels.codes import code_name
 from rt_kernels.layout import CODES, INJECTIONS
 

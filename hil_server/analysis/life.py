@@ -4,7 +4,7 @@ A range D counts as 1/N(D) of a life, N(D) = N0 (D0/D)^m (Basquin), and the shar
 sensor are left out: below a share of the largest range.
 
 A docking's history is that of its closed loop; what the stand does by itself before and after is none. Each moment of it
-(`hil_server.telemetry.moments`) is counted once more as a history of its own: cycles that reach from one moment into the next are in the
+(`hil_server.log.moments`) is counted once more as a history of its own: cycles that reach from one moment into the next are in the
 whole only. A thinned log has every new peak of a moment, but not the smaller cycles between its records: its damage is a lower bound.
 """
 
@@ -18,8 +18,8 @@ from hil_server.analysis.record_time import thinning
 from hil_server.analysis.recordings import channel
 from hil_server.errors import ConfigurationError, UsageError, reason_of
 from hil_server.host.installation import with_group
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.moments import MOMENTS, STAND, Moments
+from hil_server.log.moments import MOMENTS, STAND, Moments
+from hil_server.log.reader import Log
 
 WRENCH = tuple(f"F_T[{i}]" for i in range(6))
 

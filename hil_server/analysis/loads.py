@@ -22,8 +22,8 @@ from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
 from hil_server.line.run_header import configuration
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.moments import MOMENTS, STAND, WRENCH_NAMES, Moments
+from hil_server.log.moments import MOMENTS, STAND, WRENCH_NAMES, Moments
+from hil_server.log.reader import Log, read_log
 from rt_kernels.codes import code_name
 
 VARIANT = ("initial_conditions", "active_vehicle", "target_vehicle", "mechanism", "guidance", "dynamics")
@@ -36,7 +36,7 @@ BESIDE = {"name", "description", "source", "synthetic", "limits", "force_limit_n
 @dataclass(frozen=True)
 class Load:
     """One predicted peak. where: "stand" or "unit"; share: peak over limit; moment: of the docking, in words
-    (`hil_server.telemetry.moments`)."""
+    (`hil_server.log.moments`)."""
 
     where: str
     name: str
@@ -72,7 +72,7 @@ class Rehearsal:
 
 def rehearsed(config: TestConfig, path: str | Path) -> Rehearsal:
     """Holds the simulated run in `path` against the test that is about to run. Raises LogError when there is no log."""
-    log = open_log(path)
+    log = read_log(path)
     loads = tuple(peaks(config, log)) if log.ticks else ()
     against = [
         *(["it is no simulation, but a run of mode " + (log.header.mode or "(none)")] if log.header.mode != "simulation" else []),

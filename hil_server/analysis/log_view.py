@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +31,9 @@ import numpy as np
 from hil_server.analysis.plain_names import components, distinct, identifier
 from hil_server.analysis.scalars import scalar_units
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_chunks import ChunkedLog
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.record import record_dtype, scalar_names
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import LogFile
+from hil_server.log.record import record_dtype, scalar_names
 from rt_kernels.codes import bit_names, code_name, fault_names, words
 from rt_kernels.layout import BITS, CODES, FIELDS
 
@@ -154,9 +153,9 @@ class _Course:
 
 
 class LogView:
-    """A log, or a selection of its ticks. Made by `open_log`; close it, or use it as a context manager, where many are opened."""
+    """A log, or a selection of its ticks. Made by `hil_server.open_log`; close it, or use it as a context manager, where many are open."""
 
-    def __init__(self, source: ChunkedLog, chunks: Sequence[int] | None = None, masks: tuple[Mask, ...] = (), chosen: str = "") -> None:
+    def __init__(self, source: LogFile, chunks: Sequence[int] | None = None, masks: tuple[Mask, ...] = (), chosen: str = "") -> None:
         self._source = source
         self._chunks = chunks
         self._masks = masks
@@ -171,7 +170,7 @@ class LogView:
     @property
     def end(self) -> dict[str, Any]:
         """Facts that the run left at its end; {} when it was cut."""
-        return self._source.facts
+        return self._source.end
 
     @property
     def created(self) -> datetime:
@@ -181,18 +180,17 @@ class LogView:
     @property
     def problems(self) -> list[str]:
         """Why the log is not whole, as far as it has been read; `check` reads all of it."""
-        return list(dict.fromkeys(self._source.incomplete))
+        return self._source.incomplete
 
     def check(self) -> list[str]:
         """Reads the whole log: everything that is missing, left out or damaged in it, in words; [] when nothing is."""
         damage = [f"damaged record: tick {tick}" for _, ticks in self._source.damaged() for tick in ticks]
         course = self._course
-        written = self._source.end.get("ticks", "") if self._source.end else ""
-        if written.isdigit() and int(written) != course.ticks:
+        written = self._source.written
+        if written is not None and written != course.ticks:
             damage.append(f"{course.ticks} ticks are in the file, {written} were written")
-        absent = self._source.absent()
-        if absent:
-            damage.append(f"of an earlier table of channels, without {', '.join(sorted(absent))}")
+        if self._source.absent:
+            damage.append(f"of an earlier table of channels, without {', '.join(sorted(self._source.absent))}")
         return [*self.problems, *damage]
 
     # ---------------------------------------------------------------------------------------------------------------- channels
@@ -433,15 +431,6 @@ class LogView:
         self.close()
 
 
-def open_log(path: str | PathLike[str]) -> LogView:
-    """Opens the log of a run; ticks are read when they are asked for.
-
-    A log that was cut or damaged opens as far as it can be read: `problems` and `check()` say what is missing. Raises LogError when the
-    file is not one of our logs.
-    """
-    return LogView(ChunkedLog(path))
-
-
 # --------------------------------------------------------------------------------------------------------------------- names
 def _plain_names(about: ChannelInfo) -> list[str]:
     """Names of a channel's numbers that queries take: `F_T_x`."""
@@ -486,7 +475,7 @@ def _library(name: str) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------------------------- course
-def _course_of(source: ChunkedLog) -> _Course:
+def _course_of(source: LogFile) -> _Course:
     """One walk over a log: number of ticks, phases, and everything that began. Keeps the changes alone."""
     ticks, before = 0, {"events": 0, "faults": 0}
     phase_now: int | None = None

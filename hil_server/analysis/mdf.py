@@ -11,7 +11,7 @@ from typing import Any
 from hil_server.analysis.scalars import Column
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_file import Log
+from hil_server.log.reader import Log
 from rt_kernels.layout import CODES, FIELDS, WORDS
 
 STAGES = {name: stage for name, _, _, _, _, stage, *_ in FIELDS}

@@ -12,9 +12,9 @@ from hil_server.analysis.guarded import drawn, guarded
 from hil_server.analysis.margins import Margin
 from hil_server.analysis.verdict import Verdict, bars, margin_bars
 from hil_server.config import criticality
+from hil_server.log.reader import Log
 from hil_server.pages.curves import Plot
 from hil_server.pages.html import Markup, bars_html, facts_html, text, verdict_html
-from hil_server.telemetry.log_file import Log
 
 DONE_SHOWN = 8
 SHOWN = 5  # requirements in the opening; all of them stand in their section

@@ -4,7 +4,7 @@
     mean         largest mean of |F| over MEAN_S within the moment of the docking
 
 A peak of a few ticks between two hard parts is a chatter: a step of time, a device or a microsecond more in the loop moves it, its impulse
-and its mean stay. The loads of each moment themselves are of `hil_server.telemetry.moments`.
+and its mean stay. The loads of each moment themselves are of `hil_server.log.moments`.
 """
 
 from typing import Any
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from hil_server.analysis.record_time import left_out
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.moments import MOMENTS, Moments
+from hil_server.log.moments import MOMENTS, Moments
+from hil_server.log.reader import Log
 
 MEAN_S = 0.010
 LASTS = 0.8  # of the peak: a mean that reaches this is of a peak that lasts
 
 
 def worth(log: Log, row: dict[str, Any]) -> dict[str, Any]:
-    """Of the largest force of a row of `hil_server.telemetry.moments.Peaks`, JSON values: above_half_s, impulse_n_s, mean_n (over mean_s),
+    """Of the largest force of a row of `hil_server.log.moments.Peaks`, JSON values: above_half_s, impulse_n_s, mean_n (over mean_s),
     lasts (the mean is near the peak), text (one line). A thinned log that leaves out ticks there has None, and says so."""
     t, found = log.time_s, {"mean_s": MEAN_S, **dict.fromkeys(("above_half_s", "impulse_n_s", "mean_n", "lasts"))}
     rows = np.flatnonzero(Moments().of(log.records) == list(MOMENTS).index(row["moment"]))

@@ -7,8 +7,8 @@ import numpy as np
 
 from hil_server.analysis.crafts import names_in, series
 from hil_server.analysis.scalars import yaw_pitch_roll
+from hil_server.log.reader import Log
 from hil_server.pages.curves import Plot
-from hil_server.telemetry.log_file import Log
 from rt_kernels.codes import code_name
 
 FORCE, MOMENT = ("Fx", "Fy", "Fz"), ("Mx", "My", "Mz")

@@ -10,11 +10,11 @@ import numpy as np
 from hil_server.analysis.guarded import guarded
 from hil_server.analysis.verdict import bars, used
 from hil_server.errors import attempt
+from hil_server.log.moments import STAND, Moments
+from hil_server.log.reader import Log, read_log
 from hil_server.pages.curves import spark
 from hil_server.pages.html import Markup, bars_html, document, pill, section, table_html, text, verdict_html
 from hil_server.pages.thinning import thin
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.moments import STAND, Moments
 
 PAGE = "programme.html"
 BEFORE_S = 1.0  # of the first contact in the small curves
@@ -40,7 +40,7 @@ class ProgrammePage:
         self._rows.append(row)
         if row.get("log"):
             missing: list[dict[str, str]] = []
-            courses = attempt("small curves", lambda: _courses(open_log(row["log"])), None, missing)
+            courses = attempt("small curves", lambda: _courses(read_log(row["log"])), None, missing)
             if courses is None:
                 self._missing.append(f"small curves of {row['number']}: {missing[0]['reason']}")
             else:

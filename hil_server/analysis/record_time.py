@@ -12,7 +12,7 @@ import numpy as np
 
 from hil_server.errors import UsageError
 from hil_server.line.run_header import CONFIGURATION
-from hil_server.telemetry.log_file import Log
+from hil_server.log.reader import Log
 
 REMEDY = "simulate it with --set telemetry.log_every=1"
 

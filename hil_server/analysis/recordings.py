@@ -47,9 +47,9 @@ from hil_server.analysis.record_time import derivative
 from hil_server.config import files
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError, UsageError
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.moments import STAND, Moments
-from hil_server.telemetry.record import scalar_names
+from hil_server.log.moments import STAND, Moments
+from hil_server.log.reader import Log
+from hil_server.log.record import scalar_names
 from rt_kernels.layout import CODES
 from rt_kernels.parameters import Parameter
 

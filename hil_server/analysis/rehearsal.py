@@ -12,7 +12,7 @@ import numpy as np
 from hil_server import registry
 from hil_server.analysis.record_time import configured, integral
 from hil_server.analysis.scalars import yaw_pitch_roll
-from hil_server.telemetry.log_file import Log
+from hil_server.log.reader import Log
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS, CODES
 

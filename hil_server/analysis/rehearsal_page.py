@@ -9,9 +9,9 @@ from hil_server.analysis.arm_margin import arm_margin
 from hil_server.analysis.guarded import drawn, guarded
 from hil_server.analysis.record_time import in_words
 from hil_server.analysis.scalars import yaw_pitch_roll
+from hil_server.log.reader import Log
 from hil_server.pages.curves import Plot
 from hil_server.pages.html import document, section, table_html, text
-from hil_server.telemetry.log_file import Log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,10 +22,10 @@ from hil_server.config import TestConfig
 from hil_server.config.files import Done, no_progress, whole
 from hil_server.errors import HilError, UsageError, attempt
 from hil_server.line.run_header import CONFIGURATION, configuration
+from hil_server.log.moments import MOMENTS
+from hil_server.log.reader import Log, read_log
 from hil_server.pages.curves import Plot, histogram
 from hil_server.pages.html import bars_html, document, pill, section, table_html, text
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.moments import MOMENTS
 from rt_kernels.codes import bit_names, code_name
 
 FIRST_CONTACTS, MOST_CONTACTS = 10, 40
@@ -74,7 +74,7 @@ def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str
 
     log, summary: of this run where they are there already; prediction: log of the simulated variant, else the one that the run names; done:
     called with the amount done and the total."""
-    log = open_log(log_path) if log is None else log
+    log = read_log(log_path) if log is None else log
     folder = Path(out_dir) if out_dir is not None else Path(log_path).parent
     path = folder / f"{Path(log_path).stem}.html"
     try:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hil_server.analysis.plain_names import components
+from hil_server.log.reader import Log
+from hil_server.log.record import scalar_names
 from hil_server.requirements.angles import yaw_pitch_roll
 from hil_server.requirements.units import scalar_units
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.record import scalar_names
 from rt_kernels.layout import FIELDS
 
 __all__ = ["Column", "columns", "scalar_units", "yaw_pitch_roll"]

@@ -10,8 +10,8 @@ from hil_server import registry
 from hil_server.analysis.pictures import phases
 from hil_server.config import TestConfig, physics
 from hil_server.errors import HilError
+from hil_server.log.reader import Log
 from hil_server.pages.html import text
-from hil_server.telemetry.log_file import Log
 from rt_kernels.pictures import Picture, multiply, rotate
 
 INSTANTS = 160

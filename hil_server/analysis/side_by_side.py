@@ -1,7 +1,7 @@
 """Designs side by side: variants of a programme that meet the same case with different units, and what that changes.
 
 A programme names the `case` and the `design` of a variant (`hil_server.run.programme`); the first design of a case is what the others are
-measured against. Its figures are of impact and damping; the largest force of each later moment (`hil_server.telemetry.moments`) stands in a
+measured against. Its figures are of impact and damping; the largest force of each later moment (`hil_server.log.moments`) stands in a
 row of its own. Axial is along X of the target port, lateral across it.
 """
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from hil_server.analysis.guarded import guarded
 from hil_server.errors import attempt
+from hil_server.log.moments import IMPACT, MOMENTS, STAND, Moments, peaks_of
+from hil_server.log.reader import Log, read_log
 from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, section, table_html, text
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.moments import IMPACT, MOMENTS, STAND, Moments, peaks_of
 from rt_kernels.layout import BITS
 
 PAGE = "side_by_side.html"
@@ -72,7 +72,7 @@ def compared(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             continue
         missing: list[dict[str, str]] = []
         log = row.get("log")
-        figures = attempt("figures", lambda log=log: figures_of(open_log(log)), {}, missing) if log else {}  # type: ignore[misc]
+        figures = attempt("figures", lambda log=log: figures_of(read_log(log)), {}, missing) if log else {}  # type: ignore[misc]
         entry = {"design": row["design"], "number": row["number"], "verdict": row["verdict"], "log": log, "figures": figures,
                  "not_available": missing}  # fmt: skip
         cases.setdefault(row["case"], []).append(entry)
@@ -142,7 +142,7 @@ def _drawn(case: dict[str, Any]) -> str:
     low = -1.05 * max(max(d["figures"]["pull_n"], 0.0) for d in runs)
     found = []
     for run in runs:
-        log = open_log(run["log"])
+        log = read_log(run["log"])
         r = log.records
         loop = Moments().of(r) != STAND
         t = log.time_s[loop] - max(float(r["first_contact_time"].max()), 0.0)

@@ -16,12 +16,12 @@ from hil_server.analysis.peaks import worth
 from hil_server.analysis.rebound import Rebound, not_measured, rebound, screw_of
 from hil_server.analysis.record_time import left_out, thinning
 from hil_server.analysis.unit_ledger import as_json, unit_ledger
+from hil_server.bus.commands import TIME_IS_UP
 from hil_server.errors import HilError, VerdictError, attempt
 from hil_server.host.late_causes import summed_up
-from hil_server.telemetry.commands import TIME_IS_UP
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.moments import MOMENTS, WRENCH_NAMES, Moments, peaks_of
-from hil_server.telemetry.recoveries import recovered, recoveries_of
+from hil_server.log.moments import MOMENTS, WRENCH_NAMES, Moments, peaks_of
+from hil_server.log.reader import Log
+from hil_server.log.recoveries import recovered, recoveries_of
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.context import Vehicles
 from rt_kernels.layout import CODES, FAULTS, RUNS
@@ -240,11 +240,11 @@ def summarise(log: Log) -> dict[str, Any]:
     ticks, thinned (1, or n of a log that holds one tick in n), missed, overflow, lateness_us, compute_us, read_us, write_us,
     bus_deviation_us (its amount, where the grid follows the clock of a bus), margin_us (p50, p99, p999, p9999, max; margin: min),
     late_causes (where the late ticks lost their time), late_named (why, of a live run: `hil_server.host.late_causes.summed_up`),
-    realtime_mode, peaks (the largest loads by moment of the docking: `hil_server.telemetry.moments.Peaks.rows`), impact_force_n,
+    realtime_mode, peaks (the largest loads by moment of the docking: `hil_server.log.moments.Peaks.rows`), impact_force_n,
     impact_moment_n_m, peak_worth (of the impact: `hil_server.analysis.peaks`), docking_force_n, docking_moment_n_m, peak_wrench,
     peak_wrench_time_s (of the closed loop; None where it was never closed), stroke_margin_min_m, following_error_max_m, clipped_ticks
     (length, rate, acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is
-    no fault), cause (text, tick, time_s; None without a fault), trip_tick, recoveries (`hil_server.telemetry.recoveries`), recovered,
+    no fault), cause (text, tick, time_s; None without a fault), trip_tick, recoveries (`hil_server.log.recoveries`), recovered,
     contacts, contacts_without_e (a line for each reason), crafts (peaks of joints, sensors, interfaces by name; None where the dynamics
     part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), unit_ledger (`hil_server.analysis.unit_ledger`; None
     where the log has no energies of the unit), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s),
@@ -366,7 +366,7 @@ def _timing(log: Log) -> dict[str, Any]:
 
 
 def _peaks(log: Log) -> dict[str, Any]:
-    """Loads by moment of the docking (`hil_server.telemetry.moments`)."""
+    """Loads by moment of the docking (`hil_server.log.moments`)."""
     found = peaks_of(log.records)
     closed, headline = found.closed(), found.headline()
     if closed is None:

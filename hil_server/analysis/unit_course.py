@@ -9,9 +9,9 @@ from hil_server import registry
 from hil_server.analysis.pictures import events as events_of
 from hil_server.analysis.pictures import plot
 from hil_server.line.run_header import CONFIGURATION
+from hil_server.log.reader import Log
+from hil_server.log.record import scalar_names
 from hil_server.pages.curves import Plot
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.record import scalar_names
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.pictures import Diagram, Picture
 

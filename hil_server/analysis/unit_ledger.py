@@ -10,7 +10,7 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.analysis.record_time import configured, thinning
-from hil_server.telemetry.log_file import Log
+from hil_server.log.reader import Log
 
 OPEN_MAX = 0.10  # of the largest entry
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hil_server.analysis.margins import FIELDS, Margin, margins
 from hil_server.config import TestConfig
-from hil_server.telemetry.log_file import Log
+from hil_server.log.reader import Log
 from rt_kernels.codes import code_name
 from rt_kernels.layout import CODES
 

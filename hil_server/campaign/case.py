@@ -10,12 +10,12 @@ from hil_server.config import TestConfig, test_from_toml
 from hil_server.errors import HilError
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
+from hil_server.log.moments import STAND, WRENCH_NAMES, Peaks
+from hil_server.log.reader import read_log
+from hil_server.log.record import aux_channels, scalar_names
 from hil_server.requirements import Watch
 from hil_server.run import branch
 from hil_server.run.branch import Resumed
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.moments import STAND, WRENCH_NAMES, Peaks
-from hil_server.telemetry.record import aux_channels, scalar_names
 from rt_kernels.layout import CODES, FAULTS
 
 END = {number: name for name, number in CODES["end_cause"].items()}
@@ -40,7 +40,7 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     same as `--set` would say it; begin: where the case continues from, None: from its start.
 
     Returns a row: number, conditions, end, captured, times, peak loads per component in the closed loop, largest force and moment
-    (SIZES: of the impact, and of the closed loop; `hil_server.telemetry.moments`), largest strokes (analogue), largest magnitude of
+    (SIZES: of the impact, and of the closed loop; `hil_server.log.moments`), largest strokes (analogue), largest magnitude of
     every named channel of the parts (columns such as `peak probe.stroke`), of every requirement its verdict and margin (`verdict NAME`,
     `margin NAME`), faults. An error of the case is its result, not the campaign's."""
     row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
@@ -96,7 +96,7 @@ def gone_on(begin: Beginning, config: TestConfig, settings: Sequence[str]) -> Re
 @lru_cache(1)
 def _put_back(log: str, tick: int) -> Resumed:
     """The logged run at this tick: once in a worker."""
-    return branch.at_tick(open_log(log), tick)
+    return branch.at_tick(read_log(log), tick)
 
 
 def _empty() -> dict[str, Any]:

@@ -11,8 +11,8 @@ from hil_server.campaign.case import gone_on
 from hil_server.campaign.plan import Plan
 from hil_server.config import test_from_toml
 from hil_server.errors import HilError
+from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 
 
 def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) 
 def branch_command(log: Path) -> str:
     """The command that continues a worst case from before its first contact, with keys to be changed; from its start where there is none in
     it."""
-    flown = open_log(log)
+    flown = read_log(log)
     start, contact = float(flown.time_s[0]), float(flown.records["first_contact_time"][-1])
     when = f"{start:g}" if contact < start else f"contact-{min(1.0, contact - start):.3g}s"
     return f"hil-server simulate --from {log}@{when} --set KEY=VALUE"

@@ -14,17 +14,16 @@ import hmac
 import ipaddress
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "hil_console"
 PANE = re.compile(rb'window\.hilPane = "([\w-]+)"; window\.hilCommands = (true|false);')
 ALWAYS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"), (b"cross-origin-resource-policy", b"same-origin"),
           (b"cross-origin-opener-policy", b"same-origin")]  # fmt: skip
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 def is_loopback(host: str) -> bool:
@@ -40,10 +39,10 @@ def is_loopback(host: str) -> bool:
 class Access:
     """app: what is guarded. token: the secret, empty when only this machine can reach the console. names: further host names of ours."""
 
-    def __init__(self, app: Any, token: str = "", names: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, token: str = "", names: Iterable[str] = ()) -> None:
         self._app, self._token, self._names = app, token, frozenset(names)
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request of the ASGI server: refused without the token and from a foreign page, else handed on."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
@@ -103,10 +102,10 @@ class Guarded:
 
     def __init__(self, send: Send, host: str) -> None:
         self._send, self._host = send, host
-        self._start: dict[str, Any] | None = None  # of a page that is not whole yet
+        self._start: Message | None = None  # of a page that is not whole yet
         self._body = b""
 
-    async def __call__(self, message: dict[str, Any]) -> None:
+    async def __call__(self, message: Message) -> None:
         """One message of the application."""
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message.get("headers", []), *ALWAYS]}
@@ -131,14 +130,14 @@ class Guarded:
         await self._send(message)
 
 
-async def _refuse(scope: dict[str, Any], send: Send, status: int, text: str) -> None:
+async def _refuse(scope: Scope, send: Send, status: int, text: str) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008})
         return
     await _answer(send, status, text, [])
 
 
-async def _remember(scope: dict[str, Any], send: Send, token: str) -> None:
+async def _remember(scope: Scope, send: Send, token: str) -> None:
     """Puts the token into a cookie and takes it out of the address."""
     cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict"
     await _answer(send, 303, "", [(b"location", scope["path"].encode()), (b"set-cookie", cookie.encode())])

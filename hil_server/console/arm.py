@@ -15,6 +15,7 @@ from hil_server.config import SHIPPED
 from rt_kernels.extends import read_tables
 from rt_kernels.model.bodies import Body
 from rt_kernels.model.craft_file import read_bodies
+from rt_kernels.pictures import Values
 
 NEAR = 0.05  # of a joint's range: so near to a stop it is shown as touching
 
@@ -71,13 +72,13 @@ class Arm:
             found.append([round(float(x), 4) for x in p])
         return found
 
-    def things(self) -> dict[str, Any]:
+    def things(self) -> dict[str, object]:
         """What the browser draws the arm from: names and limits of the joints [rad], and its reach [m]."""
         reach = sum(float(np.linalg.norm(body.p_PJ_P)) for body in self.bodies)
         names = [(body.joint_name or body.name).replace("_", " ") for body in self.joints]
         return {"joints": names, "low": self.low, "high": self.high, "reach": reach}
 
-    def frame(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
+    def frame(self, values: Values) -> dict[str, object] | None:
         """What the picture of the arm needs at one instant, None when the run has no joint angles."""
         angles = values.get("arm_q")
         if angles is None:

@@ -9,10 +9,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from hil_server import registry
 from hil_server.analysis.crafts import names_in
+from hil_server.bus.publisher import Trip
+from hil_server.bus.wire import HAND_ADDRESS, Message
 from hil_server.client import AsyncClient, Batch
 from hil_server.console.alarm import end_of, in_words
 from hil_server.console.history import History
@@ -20,9 +21,10 @@ from hil_server.console.picture import Picture
 from hil_server.console.programme import newest_programme, shown
 from hil_server.errors import HilError
 from hil_server.line.run_header import CONFIGURATION
-from hil_server.telemetry.wire import HAND_ADDRESS
+from hil_server.log.format import Facts
 from rt_kernels.codes import bit_names
 from rt_kernels.layout import FAULTS
+from rt_kernels.pictures import Values
 
 LINES = 200
 OLD = 0.5  # s of age, of the newest tick that has come
@@ -54,25 +56,25 @@ class Feed:
         self.addresses = telemetry, command
         self.hand_address = hand
         self.newest: Batch | None = None
-        self.status: dict[str, Any] = {}
-        self.about: dict[str, Any] = {}
+        self.status: Message = {}
+        self.about: Message = {}
         self.limits: dict[str, float] = {}
         self.history = History()
         self.joints: tuple[str, ...] = ()
-        self.facts: dict[str, Any] | None = None
-        self.requirements: list[dict[str, Any]] | None = None
-        self.rows: list[dict[str, Any]] = []
-        self.programme: dict[str, Any] | None = None
+        self.facts: dict[str, object] | None = None
+        self.requirements: list[dict[str, object]] | None = None
+        self.rows: list[dict[str, object]] = []
+        self.programme: dict[str, object] | None = None
         self._logs = logs
-        self._programme_seen: dict[str, Any] | None = None
+        self._programme_seen: Facts | None = None
         self.lines: deque[Line] = deque(maxlen=LINES)
         self.lost = 0
-        self._trip: Any = None
+        self._trip: Trip | None = None
         self._status_of = ""
         self.trouble = "no telemetry yet"
         self.listeners: set[Callable[[], None]] = set()
         self.picture = Picture({})
-        self._frame: tuple[Any, dict[str, Any]] = (None, {})
+        self._frame: tuple[Batch | None, dict[str, object]] = (None, {})
         self._told = -float("inf")  # when pages last heard of a message
         self._arrived = {"slow": -float("inf"), "status": -float("inf")}
         self._faults = 0
@@ -106,7 +108,7 @@ class Feed:
                 self._tell()
             await asyncio.sleep(PROGRAMME_PERIOD)
 
-    async def _listen(self, topic: str, take: Any) -> None:
+    async def _listen(self, topic: str, take: Callable[[Batch], None]) -> None:
         while True:
             try:
                 with_client = self.client()
@@ -154,16 +156,16 @@ class Feed:
         for listener in self.listeners:
             listener()
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, object]:
         """Of the newest message what pages without pictures draw as well: legs, and the values in force of the tunable parameters."""
-        last = self.newest.last if self.newest else {}
+        last: Values = self.newest.last if self.newest else {}
         names = {"leg": "measured_leg", "follows": "following_error", "stroke_margin": "stroke_margin", "tuned": "tuned"}
         return {short: last[name] for short, name in names.items() if name in last}
 
-    def frame(self) -> dict[str, Any]:
+    def frame(self) -> dict[str, object]:
         """The newest message as a frame of the pictures, made once for all pages."""
         if self.newest is not None and self._frame[0] is not self.newest:
-            self._frame = self.newest, self.picture.frame(self.newest.last) | self.figures()
+            self._frame = self.newest, {**self.picture.frame(self.newest.last), **self.figures()}
         return self._frame[1]
 
     def take_requirements(self, batch: Batch) -> None:
@@ -181,7 +183,7 @@ class Feed:
             self._trip = self._trip or batch.head.get("trip")
             self._tell()
 
-    def situation(self) -> dict[str, Any]:
+    def situation(self) -> dict[str, object]:
         """How the run stands, for the banner: its name, its trip, why it ended, whether its data are old, who holds the desk; trouble: why
         nothing comes."""
         if self.newest is None:
@@ -210,12 +212,12 @@ class Feed:
             self.rows = [asdict(line) for line in self.lines]
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """None instead of what JSON has no number for."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def facts_of(about: dict[str, Any], limits: dict[str, float], document: dict[str, Any]) -> dict[str, Any]:
+def facts_of(about: Message, limits: dict[str, float], document: Facts) -> dict[str, object]:
     """Of a run for the page what does not change: delay ledger with origins, tunable parameters, limits, units of the channels."""
     units = {field[0]: field[3] for field in about.get("fields", []) if len(field) > 3}
     units |= {channel[0]: channel[1] for channel in about.get("aux", []) if len(channel) > 1}

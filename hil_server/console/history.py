@@ -4,10 +4,11 @@ A page that chooses a channel gets its past at once, and one that was slow gets 
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+
+from rt_kernels.pictures import Values
 
 POINTS = 2000  # a minute of `slow` at 33 messages a second
 
@@ -26,7 +27,7 @@ class History:
         self._shape: list[tuple[str, int]] = []
         self.count = 0
 
-    def add(self, t: float, last: Mapping[str, Any], minimum: Mapping[str, Any], maximum: Mapping[str, Any]) -> None:
+    def add(self, t: float, last: Values, minimum: Values, maximum: Values) -> None:
         """Takes a message: run time [s], newest, smallest and largest values by channel; a word of bits has its newest for all three."""
         shape = [(name, len(value) if isinstance(value, list) else 0) for name, value in last.items()]
         if shape != self._shape:
@@ -57,7 +58,7 @@ class History:
         return found
 
 
-def _flat(last: Mapping[str, Any], chosen: Mapping[str, Any]) -> list[float]:
+def _flat(last: Values, chosen: Values) -> list[float]:
     """All values in the order of `last`, those of `chosen` where it has them."""
     found: list[float] = []
     for name, value in last.items():

@@ -20,16 +20,23 @@ import math
 import secrets
 import time
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from fastapi.staticfiles import StaticFiles
 
-from hil_server.client import AsyncClient
+from hil_server.bus.wire import Message
+from hil_server.client import AsyncClient, Batch
 from hil_server.console.feed import Feed
+from hil_server.console.picture import Picture
 from hil_server.console.recording import Recording
 from hil_server.errors import HilError
+from rt_kernels.pictures import Values
+
+if TYPE_CHECKING:
+    from hil_server.operator_desk.sender import HandSender
 
 IN_FLIGHT = 2  # frames that a page may have and not yet have shown
 IDLE = 0.5  # s between two signs of life without frames
@@ -37,6 +44,7 @@ MOST_SELECTED = 8
 URGENT = ("abort", "hold", "stop")  # on a line of their own, and before every picture
 NO_DESK = 5.0  # s since the telemetry process's last word
 NO_COMMANDS = "this page shows a log and gives no commands: open the page of the live run"
+News = dict[str, object]  # a message to the page
 LEAVE_WITHIN = 0.5  # s for giving the desk back: it is free by itself after ten seconds of silence
 
 
@@ -58,7 +66,7 @@ class Commander:
     def _client(self, name: str) -> AsyncClient:
         return self._clients.setdefault(name, self._clients.get(name) or self._feed.client(name))
 
-    async def give(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    async def give(self, name: str, arguments: Mapping[str, object] | None = None) -> News:
         """Asks for the command: {"answer": the loop's acknowledgement or why there is none, "good": whether it was taken}."""
         if self._withdrawn:
             return {"answer": f"{name}: {self._withdrawn}", "good": False}
@@ -75,7 +83,7 @@ class Commander:
         where = f"taken by the loop at tick {taken.tick}, t {taken.t:.3f} s" if taken.tick >= 0 else "taken between two variants"
         return {"answer": f"{name}: {where}", "good": True, "desk_ms": spent}
 
-    async def take_over(self) -> dict[str, Any]:
+    async def take_over(self) -> News:
         """The desk of a holder that has fallen silent for this page; the answer as of `give`."""
         if self._withdrawn:
             return {"answer": f"desk: {self._withdrawn}", "good": False}
@@ -116,18 +124,18 @@ class Pane:
         self.ages: deque[float] = deque(maxlen=500)
         self.recording: Recording | None = None
         self.seen = 0.0
-        self._answers: deque[dict[str, Any]] = deque(maxlen=100)
+        self._answers: deque[News] = deque(maxlen=100)
         self._wake = asyncio.Event()
         self._sent = self._acknowledged = 0
-        self._shown: Any = None
-        self._things: Any = None
-        self._said: Any = None
-        self._told: dict[str, Any] = {}
+        self._shown: Batch | None = None
+        self._things: Recording | Picture | None = None
+        self._said: News | None = None
+        self._told: News = {}
         self._past = -1  # number of the message of the history up to which the page has the course of its channels; -1: none of it
-        self._names_of: Any = None
+        self._names_of: tuple[Recording | None, int, str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._urgent = 0  # commands that go before pictures and have no answer yet
-        self._hand: Any = None
+        self._hand: HandSender | None = None
         feed.listeners.add(self._wake.set)
 
     def close(self) -> None:
@@ -154,7 +162,7 @@ class Pane:
         if self.recording is not None:
             self._send_instant()
 
-    def say(self, answer: dict[str, Any]) -> None:
+    def say(self, answer: News) -> None:
         """Sends an answer to the page at the next opportunity."""
         self._answers.append(answer)
         self._wake.set()
@@ -188,10 +196,10 @@ class Pane:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), IDLE)
 
-    def _news(self, silent_s: float = 0.0) -> list[dict[str, Any]]:
+    def _news(self, silent_s: float = 0.0) -> list[News]:
         """What the page should know now."""
         situation = self.feed.situation() | {"desk_mine": self.commander.has_desk}
-        news: list[dict[str, Any]] = []
+        news: list[News] = []
         if situation != self._said or silent_s >= IDLE:
             self._said = situation
             news.append({"state": situation})
@@ -203,7 +211,7 @@ class Pane:
                 news.append({key: value})
         return news + self._offer() + self._picture()
 
-    def _offer(self) -> list[dict[str, Any]]:
+    def _offer(self) -> list[News]:
         """Names of the channels that can be chosen: of the log, or of the live run from its first message on."""
         names = list(self.recording.channels) if self.recording is not None else self.feed.history.names
         if not names or self._names_of == (self.recording, len(names), names[-1]):
@@ -211,7 +219,7 @@ class Pane:
         self._names_of = (self.recording, len(names), names[-1])
         return [{"channels": names, "joints": list(self.feed.joints)}]
 
-    def _picture(self) -> list[dict[str, Any]]:
+    def _picture(self) -> list[News]:
         """What is to be drawn now."""
         if self.recording is not None:
             if self._things is self.recording:
@@ -221,7 +229,7 @@ class Pane:
         newest = self.feed.newest
         if newest is None or newest is self._shown or self._sent - self._acknowledged >= IN_FLIGHT or self._urgent:
             return []
-        news: list[dict[str, Any]] = []
+        news: list[News] = []
         picture = self.feed.picture
         if self._things is not picture:
             self._things = picture
@@ -232,7 +240,7 @@ class Pane:
         head = {"n": self._sent, "t": newest.t, "tick": newest.tick, "wall": newest.head.get("wall_of_tick")}
         return [*news, {**head, **frame, **self._chosen(newest.last), **self._course()}]
 
-    def _course(self) -> dict[str, Any]:
+    def _course(self) -> News:
         """What the chosen channels did since the frame before; `whole`: all that is known, in the place of what the page has."""
         history = self.feed.history
         if not self.selected:
@@ -241,7 +249,7 @@ class Pane:
         since, self._past = 0 if whole else self._past, history.count
         return {"points": history.rows(self.selected, since), "whole": whole}
 
-    def _chosen(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _chosen(self, values: Values) -> News:
         """The selected channels of the tick that a frame shows: a page never takes them from elsewhere."""
         return {"selected": [scalar(values, name) for name in self.selected], "names": self.selected}
 
@@ -263,7 +271,7 @@ class Pane:
         except (WebSocketDisconnect, RuntimeError):
             self._wake.set()
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _take(self, message: Message) -> None:
         if "command" in message:
             self._start(self._command(message))
         elif "ack" in message:
@@ -287,12 +295,12 @@ class Pane:
             start, stop = message["curves"]
             self.say({"curves": self.recording.curves(self.selected, float(start), float(stop))})
 
-    def _start(self, work: Any) -> None:
+    def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _command(self, message: dict[str, Any]) -> None:
+    async def _command(self, message: Message) -> None:
         name = str(message["command"])
         self._urgent += name in URGENT
         try:
@@ -304,7 +312,7 @@ class Pane:
     async def _take_over(self) -> None:
         self.say(await self.commander.take_over())
 
-    def _send_hand(self, message: dict[str, Any]) -> None:
+    def _send_hand(self, message: Message) -> None:
         """A record of the page's sticks is forwarded at once, as from a hand-controller process. Refused where the run is no rehearsal."""
         from hil_server.operator_desk.sender import HandSender
 
@@ -316,7 +324,7 @@ class Pane:
             self._hand.send(message["hand"], int(message.get("buttons", 0)))
 
 
-def scalar(values: Mapping[str, Any], name: str) -> float | None:
+def scalar(values: Values, name: str) -> float | None:
     """The value of `name` or `name[i]`; None when there is none."""
     base, _, index = name.partition("[")
     value = values.get(base)
@@ -344,7 +352,7 @@ class Live:
         self.panes.pop(pane.number, None)
         pane.close()
 
-    def add_to(self, web: FastAPI, page_folder: Any) -> None:
+    def add_to(self, web: FastAPI, page_folder: Path) -> None:
         """Adds the console's own files, the panes' sockets and the button to abort to the web server."""
         web.mount("/hil", StaticFiles(directory=page_folder))
 
@@ -358,7 +366,7 @@ class Live:
             await pane.serve(socket)
 
         @web.post("/abort")
-        async def abort() -> dict[str, Any]:
+        async def abort() -> News:
             commander = Commander(self.feed)
             try:
                 return await commander.give("abort")

@@ -9,8 +9,8 @@ Poses are [x, y, z, qx, qy, qz, qw] in the target port T; angles are yaw, pitch,
 import contextlib
 import math
 import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -20,16 +20,39 @@ from hil_server.errors import HilError
 from hil_server.line.run_header import CONFIGURATION
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS
+from rt_kernels.pictures import Bar, Poses, Values, as_list, rotate
 from rt_kernels.pictures import Picture as UnitPicture
-from rt_kernels.pictures import as_list, rotate
 
 FORCE_SEEN = 5.0  # N; below it a measured force has no direction worth drawing
-Values = Mapping[str, Any]
 AXES = ("x", "y", "z")
 ANGLES = ("yaw ψ", "pitch θ", "roll φ")
+Point = Sequence[float] | np.ndarray
 
 
-def angles_deg(q: Any) -> list[float]:
+class Frame(TypedDict, total=False):
+    """One instant. bodies: name → pose; contacts: points in T, m; on: parts that touch; legs: from, to; numbers: rows of NUMBERS."""
+
+    bodies: dict[str, list[float]]
+    contacts: list[list[float]]
+    on: list[str]
+    legs: list[list[list[float]]]
+    bars: list[dict[str, object] | None]
+    numbers: list[list[float] | None]
+    flags: dict[str, int]
+    contact: int
+    capture_time: float
+    first_contact_time: float
+    words: dict[str, str]
+    supervisory_left: float
+    supervisory_queue: int
+    hand: list[float]
+    hand_buttons: list[int]
+    hand_status: list[int]
+    operator_rate: list[float]
+    arm: dict[str, object] | None
+
+
+def angles_deg(q: Iterable[float]) -> list[float]:
     """Yaw, pitch, roll of a quaternion [x, y, z, w]: R = Ry(yaw) Rz(pitch) Rx(roll)."""
     x, y, z, w = q
     pitch = math.asin(max(-1.0, min(1.0, 2.0 * (x * y + w * z))))
@@ -38,7 +61,7 @@ def angles_deg(q: Any) -> list[float]:
     return [math.degrees(a) for a in (yaw, pitch, roll)]
 
 
-def picture_of(mechanism: Mapping[str, Any]) -> UnitPicture:
+def picture_of(mechanism: Mapping[str, object]) -> UnitPicture:
     """The picture that the part of a configuration's table `mechanism` declares; two flanges where it declares none, or is not known."""
     part = registry.part_of_table("mechanisms", mechanism)
     if part is None:
@@ -66,7 +89,7 @@ class Picture:
         """Whether the test is a rehearsal: no stand moves."""
         return bool(self.document.get("test", {}).get("rehearsal"))
 
-    def things(self) -> dict[str, Any]:
+    def things(self) -> dict[str, object]:
         """What does not change during a run."""
         return {
             **self.unit.looks.to_dict(),
@@ -77,12 +100,12 @@ class Picture:
             "limits": self.document.get("initial_conditions", {}).get("limits", {}),
         }
 
-    def frame(self, values: Values) -> dict[str, Any]:
+    def frame(self, values: Values) -> Frame:
         """One instant."""
         X, V = _motion(values)
         moving, rollers = self.unit.bodies(values, X)
-        bodies: dict[str, Any] = {"T": [0, 0, 0, 0, 0, 0, 1], "A": X, **moving}
-        frame: dict[str, Any] = {
+        bodies: Poses = {"T": [0, 0, 0, 0, 0, 0, 1], "A": X, **moving}
+        frame: Frame = {
             "bodies": {name: _short(pose) for name, pose in bodies.items()},
             "contacts": [_short(point) for point in self._contacts(values, X, bodies)],
             "on": self.unit.touching(values),
@@ -111,7 +134,7 @@ class Picture:
         return frame
 
     # ------------------------------------------------------------------------------------------------------- what moves
-    def _contacts(self, values: Values, X: list[float], bodies: Mapping[str, Any]) -> list[Any]:
+    def _contacts(self, values: Values, X: list[float], bodies: Poses) -> Sequence[Point]:
         """Contact points in T: of the physics where they are recorded, of the same contact kernel at this pose where it can be asked, else
         where the measured force enters the head."""
         found = self.unit.contacts(values)
@@ -122,7 +145,7 @@ class Picture:
         point = self._entry_of_force(values, bodies)
         return [] if point is None or not values.get("contact") else [point]
 
-    def _entry_of_force(self, values: Values, bodies: Mapping[str, Any]) -> Any:
+    def _entry_of_force(self, values: Values, bodies: Poses) -> np.ndarray | None:
         """Where the line of action of the measured force F_T, followed into the target, leaves the head; None where it misses it."""
         radius = self._table.get("head_radius_m")
         force, moment = np.array(values["F_T"][:3]), np.array(values["F_T"][3:])
@@ -135,7 +158,7 @@ class Picture:
         root = s * s - float(from_head @ from_head) + radius**2
         return None if root < 0.0 else np.array(bodies["head"][:3]) + from_head + (math.sqrt(root) - s) * direction
 
-    def _bar(self, values: Values, bar: Any) -> dict[str, Any] | None:
+    def _bar(self, values: Values, bar: Bar) -> dict[str, object] | None:
         if bar.channel not in values:
             return None
         at = as_list(values[bar.channel])
@@ -143,7 +166,7 @@ class Picture:
         return {"value": round(float(at[bar.index]), 6), "flags": flags}
 
 
-def _contact_kernel(document: Mapping[str, Any]) -> Any:
+def _contact_kernel(document: Mapping[str, object]) -> Any:
     """The unit's own kernel, None where the configuration is not whole."""
     from hil_server.config import test_from_toml, toml_text
     from hil_server.line import assembly
@@ -154,7 +177,7 @@ def _contact_kernel(document: Mapping[str, Any]) -> Any:
     return None
 
 
-def _shipped_cameras() -> dict[str, Any]:
+def _shipped_cameras() -> dict[str, object]:
     from hil_server.config import tables
     from hil_server.config.checks import Table
 
@@ -169,7 +192,7 @@ def _motion(values: Values) -> tuple[list[float], list[float]]:
     return list(values[names[0]]), list(values[names[1]])
 
 
-def _short(numbers: Any) -> list[float]:
+def _short(numbers: Iterable[float]) -> list[float]:
     return [round(float(x), 5) for x in numbers]
 
 
@@ -193,7 +216,7 @@ NUMBERS: list[tuple[str, list[tuple[str, str, int]]]] = [
 ]
 
 
-def _numbers(values: Values, X: list[float], V: list[float], bodies: Mapping[str, Any]) -> list[list[float] | None]:
+def _numbers(values: Values, X: list[float], V: list[float], bodies: Poses) -> list[list[float] | None]:
     turn = [math.degrees(w) for w in V[3:]]
     head = None
     if "head" in bodies:

@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
+from hil_server.log.format import Facts
 from hil_server.run.programme import PROGRESS
 
 
-def newest_programme(folder: Path) -> dict[str, Any] | None:
+def newest_programme(folder: Path) -> Facts | None:
     """What the programme that was written last below `folder` says of itself, None when there is none."""
     files = [*folder.glob(PROGRESS), *folder.glob(f"*/{PROGRESS}")]
     try:
@@ -17,7 +17,7 @@ def newest_programme(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def shown(found: dict[str, Any] | None) -> dict[str, Any] | None:
+def shown(found: Facts | None) -> dict[str, object] | None:
     """The programme for the page: title, rows, which comes next, whether it waits for `start`; None for what is no programme.
 
     A row that is damaged is left out."""

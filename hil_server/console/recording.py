@@ -2,15 +2,15 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hil_server.console.alarm import of_log
 from hil_server.console.picture import Picture
-from hil_server.telemetry.log_file import Log, open_log
+from hil_server.log.reader import Log, read_log
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.layout import FIELDS
+from rt_kernels.pictures import Values
 
 POINTS = 1500  # of a curve: more than a screen has columns
 
@@ -67,7 +67,7 @@ class Recording:
     def __init__(self, path: str | Path) -> None:
         from hil_server.errors import UsageError
 
-        self.log = open_log(path)
+        self.log = read_log(path)
         if not self.log.ticks:
             raise UsageError(f"{path}: this log has no record")
         self.name = self.log.header.run_id
@@ -82,7 +82,7 @@ class Recording:
         whole = "whole" if log.complete else f"incomplete: {'; '.join(log.incomplete)}"
         return f"{log.header.run_id}, {log.header.mode}, {log.ticks} ticks, {whole}"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What the page's cursor needs."""
         last, t = self.log.records[-1], self.log.time_s
         return {
@@ -100,7 +100,7 @@ class Recording:
         """The last tick that is not after t."""
         return int(np.clip(np.searchsorted(self.log.time_s, t + 1e-9, side="right") - 1, 0, self.log.ticks - 1))
 
-    def values(self, i: int) -> dict[str, Any]:
+    def values(self, i: int) -> Values:
         """All channels of tick number i of the log by name."""
         record = self.log.records[i]
         values = {name: record[name].tolist() for name in self._names}
@@ -110,17 +110,17 @@ class Recording:
             values[channel.name] = part[0] if channel.count == 1 else part
         return values
 
-    def instant(self, t: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    def instant(self, t: float) -> tuple[dict[str, object], Values]:
         """The frame of the last tick that is not after t, and all channels of that very tick."""
         i = self.at(t)
         values = self.values(i)
         return {"t": float(self.log.time_s[i]), "tick": values["tick"], **self.picture.frame(values)}, values
 
-    def frame(self, t: float) -> dict[str, Any]:
+    def frame(self, t: float) -> dict[str, object]:
         """The frame of the last tick that is not after t [s]."""
         return self.instant(t)[0]
 
-    def curves(self, names: list[str], start: float, stop: float) -> dict[str, Any]:
+    def curves(self, names: list[str], start: float, stop: float) -> dict[str, object]:
         """The channels between two times, thinned: {"names", "data": [[[t, value], ...], ...], "range"}."""
         t = self.log.time_s
         a, b = np.searchsorted(t, [start, stop])

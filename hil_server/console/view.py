@@ -5,7 +5,6 @@ import json
 import pkgutil
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
@@ -19,7 +18,7 @@ FOLDER = Path(__file__).parent / "page"
 class View(ui.element, component="page/view.js"):  # type: ignore[call-arg, unused-ignore]  # without NiceGUI the base is unknown
     """kind: a name of `page/panels.js`, curves, player, sticks, wires or cameras; options: what that kind takes."""
 
-    def __init__(self, kind: str, **options: Any) -> None:
+    def __init__(self, kind: str, **options: object) -> None:
         super().__init__()
         self._props["kind"] = kind
         self._props["options"] = options
@@ -37,7 +36,7 @@ def open_pane(live: Live, pictures: bool = True, commands: bool = True) -> Pane:
     return pane
 
 
-def box(name: str, kind: str, classes: str = "", **options: Any) -> View:
+def box(name: str, kind: str, classes: str = "", **options: object) -> View:
     """A titled card of the page with one drawn part in it; can be hidden, by its name, in the page's menu."""
     with card(name, classes):
         return View(kind, **options)

@@ -13,6 +13,7 @@ import numpy as np
 
 from drivers.replayed.log_port import GivenCommands
 from hil_server import registry
+from hil_server.bus.commands import taken_by
 from hil_server.config import TestConfig, crafts, physics, trusted_fmus
 from hil_server.config.loader import SHIPPED
 from hil_server.config.modal_data import modal_craft, rigid_of
@@ -23,11 +24,10 @@ from hil_server.line import initial_conditions
 from hil_server.line.delay_ledger import DelayLedger, ledger
 from hil_server.line.overlap import park_pose, refuse_overlap
 from hil_server.line.platform_lead import platform_model
+from hil_server.log.record import aux_channels
 from hil_server.requirements import Requirement
 from hil_server.requirements import read as read_requirements
 from hil_server.requirements.angles import yaw_pitch_roll
-from hil_server.telemetry.commands import taken_by
-from hil_server.telemetry.record import aux_channels
 from rt_kernels.compensation.effective_mass import rotation
 from rt_kernels.context import ZERO3, Limits, Mounting, Orbit, Vehicle, Vehicles
 from rt_kernels.loop import LoopLine

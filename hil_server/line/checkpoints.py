@@ -1,4 +1,4 @@
-"""Checkpoints of a simulation while it runs: when, and what they hold (form: `hil_server.telemetry.checkpoint`).
+"""Checkpoints of a simulation while it runs: when, and what they hold (form: `hil_server.log.checkpoint`).
 
 The clock of the simulation pauses the line between two ticks; the line's own thread takes the bytes and continues. A live run takes none:
 its loop has no time to copy some hundred kilobytes, and its stand is a machine that cannot be put back.
@@ -10,7 +10,7 @@ import numpy as np
 
 from hil_server.host.build import build_id
 from hil_server.line.assembly import Assembly
-from hil_server.telemetry.checkpoint import Checkpoint
+from hil_server.log.checkpoint import Checkpoint
 from rt_kernels.layout import CODES
 
 TICKS_MAX = 2**40  # of a run: 34 years at 1 kHz

@@ -11,8 +11,8 @@ import numpy as np
 
 from hil_server.config.files import Done
 from hil_server.line.assembly import Assembly
-from hil_server.telemetry.moments import MOMENTS, Moments
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.moments import MOMENTS, Moments
+from hil_server.log.record import record_dtype
 from rt_kernels.loop import LoopLine
 
 # what happens once and matters: a tick in which one of these changes is always kept

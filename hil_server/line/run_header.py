@@ -1,6 +1,6 @@
 """What a log knows of its run before the first tick: made from the line, and read again as its configuration.
 
-A field of the header is declared, stored and read in `hil_server.telemetry.log_header`; `header` is where it gets its value.
+A field of the header is declared, stored and read in `hil_server.log.header`; `header` is where it gets its value.
 """
 
 from dataclasses import asdict, replace
@@ -10,8 +10,8 @@ from hil_server.config import TestConfig, test_from_toml
 from hil_server.errors import ConfigurationError
 from hil_server.host.build import build_id
 from hil_server.line.assembly import Assembly
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.log_header import LogHeader
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import Log
 
 CONFIGURATION = "configuration.toml"
 WATCHDOG = "watchdog"  # a field that logs have since power is taken off drives

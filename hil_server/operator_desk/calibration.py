@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from drivers.hand_controllers import FaultyDeviceError, Reading
+from hil_server.bus.wire import HAND_ADDRESS
 from hil_server.config import files
 from hil_server.config.checks import Table
 from hil_server.errors import ConfigurationError
-from hil_server.telemetry.wire import HAND_ADDRESS
 from rt_kernels.parameters import Parameter
 
 AXES = ("x", "y", "z", "roll", "yaw", "pitch")

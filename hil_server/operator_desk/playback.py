@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from drivers.hand_controllers import Reading
+from hil_server.bus.commands import ARGUMENTS
 from hil_server.client import Client
 from hil_server.errors import HilError
 from hil_server.operator_desk.calibration import Axis, Calibration
 from hil_server.operator_desk.script import Row
-from hil_server.telemetry.commands import ARGUMENTS
 from rt_kernels.layout import BITS
 
 # rows are calibrated already: axes as they are, button bits one by one

@@ -5,7 +5,7 @@ A text file, one row a line:
     # seconds of run time, then
     12.500, 0, 0.4, 0, 0, 0, 0, 0, 1          station, six axes (-1...1 after calibration), buttons (1: the deadman is held)
     12.500, 1, 0, 0, 0, 0, -0.2, 0, 1
-    20.000, step, 1, 0.02, 0.002              a command and its arguments, as in hil_server.telemetry.commands
+    20.000, step, 1, 0.02, 0.002              a command and its arguments, as in hil_server.bus.commands
     25.000, tune, compensation.lead_factor, 0.9      the parameter by its name
     31.250, 0, silent                         the station sends nothing until its next row
 
@@ -15,17 +15,18 @@ the input of `hil-server simulate` (`[commands] part = "script"`) and is sent ov
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hil_server.bus.commands import CommandError, encode
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
-from hil_server.telemetry.commands import CommandError, encode
 from rt_kernels.layout import BITS, CODES
+from rt_kernels.parameters import TunableEntry
 from rt_kernels.recorded_operator import ROW_DTYPE
 
 COMMAND = 2  # what of a row: 0 and 1 are the stations
@@ -120,7 +121,7 @@ def _number(word: str, low: float, high: float, name: str) -> float:
     return value
 
 
-def rows_array(rows: Sequence[Row], tunables: Sequence[Mapping[str, Any]] = ()) -> np.ndarray:
+def rows_array(rows: Sequence[Row], tunables: Sequence[TunableEntry] = ()) -> np.ndarray:
     """The rows as the kernel's port takes them, (n,) ROW_DTYPE. tunables: what can be changed in the run, by number. Raises
     ConfigurationError for a parameter that cannot, or not to this value."""
     out = np.zeros(len(rows), ROW_DTYPE)
@@ -164,6 +165,6 @@ def rows_of_log(log: Any) -> list[Row]:
 
 
 def _arguments(name: str, values: np.ndarray) -> list[float]:
-    from hil_server.telemetry.commands import ARGUMENTS
+    from hil_server.bus.commands import ARGUMENTS
 
     return [float(value) for value in values[: len(ARGUMENTS[name])]]

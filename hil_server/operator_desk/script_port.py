@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hil_server.bus.commands import CommandError, encode
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.script import Row, load, rows_array
-from hil_server.telemetry.commands import CommandError, encode
-from rt_kernels.parameters import Parameter, checked
+from rt_kernels.parameters import Parameter, TunableEntry, checked
 from rt_kernels.recorded_operator import Script
 
 ROW = (
@@ -28,7 +28,7 @@ class ScriptPort(Script):
     )
     CONTEXT = ("block", "folders", "tunables")
 
-    def __init__(self, *, block: Any, folders: Sequence[Path], tunables: Sequence[Mapping[str, Any]] = (), **given: Any) -> None:
+    def __init__(self, *, block: Any, folders: Sequence[Path], tunables: Sequence[TunableEntry] = (), **given: Any) -> None:
         keys = checked(ScriptPort.PARAMETERS, given)
         file, rows = keys["file"], [_row(i, table) for i, table in enumerate(keys["command"])]
         if file is not None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import zmq
 
-from hil_server.telemetry.desks import check_hand
-from hil_server.telemetry.wire import HAND, HAND_ADDRESS, connect, pack
+from hil_server.bus.desks import check_hand
+from hil_server.bus.wire import HAND, HAND_ADDRESS, connect, pack
 
 QUEUE = 256  # records that can wait for the thread that sends: more than a device has to say at once after a hold-up
 

@@ -21,7 +21,7 @@ PIECE = 4096  # records at once: their columns stay in the cache
 
 
 class Logged(Protocol):
-    """What of a log is needed (`hil_server.telemetry.log_file.Log`)."""
+    """What of a log is needed (`hil_server.log.reader.Log`)."""
 
     header: Any
     records: np.ndarray

@@ -15,10 +15,10 @@ import numpy as np
 from hil_server import interrupts, registry
 from hil_server.host.build import build_id
 from hil_server.line.assembly import Assembly
+from hil_server.log.checkpoint import Checkpoint
+from hil_server.log.reader import Log
+from hil_server.log.record import record_dtype
 from hil_server.run.branch import Resumed
-from hil_server.telemetry.checkpoint import Checkpoint
-from hil_server.telemetry.log_file import Log
-from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
 AGAIN = CODES["command"]["again"]

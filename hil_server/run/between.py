@@ -19,11 +19,11 @@ from typing import Any
 import zmq
 
 from hil_server import interrupts
-from hil_server.telemetry.commands import ALWAYS
-from hil_server.telemetry.desk_book import DeskBook, key_of
-from hil_server.telemetry.expiry import UntilWhen
-from hil_server.telemetry.peers import Peers
-from hil_server.telemetry.wire import COMMAND, DESK, REPLY, STATUS, Curve, DoorKeeper, MalformedError, bind, pack, unpack
+from hil_server.bus.commands import ALWAYS
+from hil_server.bus.desk_book import DeskBook, key_of
+from hil_server.bus.expiry import UntilWhen
+from hil_server.bus.peers import Peers
+from hil_server.bus.wire import COMMAND, DESK, REPLY, STATUS, Curve, DoorKeeper, MalformedError, bind, pack, unpack
 from rt_kernels.layout import LAYOUT_HASH
 
 ON, WAIT, END = "start", "hold", "stop"

@@ -30,11 +30,11 @@ from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
 from hil_server.line.checkpoints import put_back, same_sample, take
 from hil_server.line.run_header import configuration
+from hil_server.log.checkpoint import Checkpoint, places
+from hil_server.log.format import LogError
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import Log, read_log
 from hil_server.run import replay
-from hil_server.telemetry.checkpoint import Checkpoint, places
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.log_format import LogError
-from hil_server.telemetry.log_header import LogHeader
 from rt_kernels.layout import CODES
 from rt_kernels.loop import LoopLine
 from rt_kernels.stages import STAGE_ROLES
@@ -142,7 +142,7 @@ def resumed(text: str, overrides: tuple[str, ...] = (), config: str | None = Non
     if config:
         raise UsageError(f"--from: the log holds the configuration; {config} cannot be given too (--set changes single keys)")
     path, when = split(text)
-    log = open_log(path)
+    log = read_log(path)
     return at_tick(log, moment(log, when), overrides)
 
 

@@ -84,6 +84,6 @@ def of_stand(stand: str | Path) -> str:
 def in_six_directions(log: str | Path) -> bool:
     """Whether a log is that of a run in six directions. Raises ConfigurationError."""
     from hil_server.line.run_header import configuration
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
 
-    return bool(configuration(open_log(log)).part("guidance")[1].get("six_rate_rms_m_s"))
+    return bool(configuration(read_log(log)).part("guidance")[1].get("six_rate_rms_m_s"))

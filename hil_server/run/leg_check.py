@@ -98,14 +98,14 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
            quiet: bool = True) -> tuple[list[LegMove], str]:  # fmt: skip
     """Moves each leg of a stand alone (in process when it has only a virtual stand); returns what followed, and the log. On hardware it is
     kept (`leg_record`). Raises ConfigurationError, DeviceError, KeyboardInterrupt."""
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
 
     config = load_test(SHIPPED / PROGRAMME, (*_programme(stand), *overrides))
     config = load_test(SHIPPED / PROGRAMME, (*_programme(stand), f"guidance.poses={poses(config)}", *overrides))
     hardware = "drives" in config.stand
     options = Options(out=out, quiet=quiet, report=False, force=True)
     summary = (run_live if live or hardware else simulate)(config, options)
-    found = found_in(open_log(summary["log"]))
+    found = found_in(read_log(summary["log"]))
     if hardware and all(one.good for one in found):
         keep(config.stand, str(summary["log"]))
     return found, str(summary["log"])

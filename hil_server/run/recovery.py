@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.telemetry.record import record_dtype
-from hil_server.telemetry.recoveries import FOLLOWING, RECOVER, RECOVERING, name_of_arguments, standing_in_words, why_not_begun
+from hil_server.log.record import record_dtype
+from hil_server.log.recoveries import FOLLOWING, RECOVER, RECOVERING, name_of_arguments, standing_in_words, why_not_begun
 from rt_kernels.codes import fault_names
 
 logger = logging.getLogger(__name__)

@@ -31,9 +31,9 @@ from hil_server.line import assembly
 from hil_server.line.checkpoints import put_back, refuse_foreign
 from hil_server.line.free_run import blocks, run_in_pieces
 from hil_server.line.run_header import configuration
+from hil_server.log.checkpoint import places
+from hil_server.log.reader import Log, read_log
 from hil_server.run.progress import Line
-from hil_server.telemetry.checkpoint import places
-from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.context import Delays
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import LoopLine
@@ -50,7 +50,7 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
     """Runs the log through the line. Returns equal, ticks, differing, first_difference {tick, channel, ...} or None, seconds,
     realtime_factor, damaged, incomplete; with overrides also `changes` per channel. done: called with the amount done and the total.
     Raises ConfigurationError, LogError."""
-    log = open_log(path)
+    log = read_log(path)
     if log.ticks == 0:
         raise ConfigurationError(f"{path}: the log has no ticks")
     window = _window(log, start_s, stop_s)
@@ -352,14 +352,14 @@ def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def playback(path: str | Path, rate: float, settings: Any = None, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it. say: called with the address and the length."""
-    from hil_server.telemetry.log_header import LogHeader
-    from hil_server.telemetry.process import TelemetryProcess
-    from hil_server.telemetry.settings import TelemetrySettings
+    from hil_server.bus.process import TelemetryProcess
+    from hil_server.bus.settings import TelemetrySettings
+    from hil_server.log.header import LogHeader
     from rt_kernels.ring import SharedBlock
 
     if not 0.01 <= rate <= 100.0:
         raise ConfigurationError(f"--rate {rate}: must be within 0.01...100 times the speed of the run")
-    log = open_log(path)
+    log = read_log(path)
     show = Line()
     block = SharedBlock.create(8192, log.header.aux_count)
     h = log.header  # pages and viewers draw what its configuration describes

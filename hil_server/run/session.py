@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from hil_server import interrupts, registry
+from hil_server.bus.commands import taken_by
 from hil_server.config import TestConfig, narrowing
 from hil_server.errors import ConfigurationError, HilError, InternalError, UsageError, VerdictError
 from hil_server.interrupts import INTERRUPTED
@@ -27,6 +28,11 @@ from hil_server.line.assembly import Assembly
 from hil_server.line.checkpoints import Keeper
 from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
+from hil_server.log.format import LogError
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import Log, read_log
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 from hil_server.requirements import Watch
 from hil_server.run import leg_record
 from hil_server.run.again import Wish, beginning, hold, take_over, tick_asked_for
@@ -36,12 +42,6 @@ from hil_server.run.folder import folder_of, new_log, unless_begun
 from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
 from hil_server.run.stand import begun, counters, opened_in_order, stand_of, who_is_there
-from hil_server.telemetry.commands import taken_by
-from hil_server.telemetry.log_file import Log, open_log
-from hil_server.telemetry.log_format import LogError
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.parameters import Command
 
@@ -146,7 +146,7 @@ def _flights(config: TestConfig, options: Options, begin: Resumed | None) -> dic
         if (asked := summary.pop("again", None)) is None:
             return summary | ({"flights": flights} if len(flights) > 1 else {})
         with interrupts.heard():
-            log = open_log(summary["log"])
+            log = read_log(summary["log"])
             begin = at_tick(log, tick_asked_for(log, *asked))
         config, options = begin.test.config, replace(options, out=str(Path(summary["log"]).parent))
         for what in begin.lost:
@@ -157,8 +157,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
     """One flight of `run_live`; the summary has `again`, the two numbers of that command, where the operator has asked for it."""
     from hil_server.analysis.course import held_against
     from hil_server.analysis.loads import allowed
+    from hil_server.bus.process import RecordWatch, TelemetryProcess
     from hil_server.host.realtime_host import RealtimeHost
-    from hil_server.telemetry.process import RecordWatch, TelemetryProcess
 
     interrupts.remains(NOTHING_RAN)
     if config.telemetry["log_every"] != 1:
@@ -352,7 +352,7 @@ def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, desk
     control: of the virtual stand's process, which acts on commands beside the line's parts; None for hardware."""
     import os
 
-    from hil_server.telemetry.settings import TelemetrySettings
+    from hil_server.bus.settings import TelemetrySettings
 
     others = sorted(os.sched_getaffinity(0) - {host.core})
     commands = test.commands | ({} if control is None else taken_by([control])) | ({"again": Command("again")} if repeatable else {})
@@ -404,7 +404,7 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
 
     lost = bool(extra.get("record_lost"))
     try:
-        log = open_log(path)
+        log = read_log(path)
     except LogError as error:
         if not lost:
             raise

@@ -113,14 +113,14 @@ def _requirements(parsed_args: Any) -> list[str]:
 
 
 def _commands() -> list[str]:
-    from hil_server.telemetry.commands import ARGUMENTS
+    from hil_server.bus.commands import ARGUMENTS
 
     return list(ARGUMENTS)
 
 
 def _arguments(parsed_args: Any) -> list[str]:
     """Names that the next argument of the command takes: faults, joint modes."""
-    from hil_server.telemetry.commands import ARGUMENTS
+    from hil_server.bus.commands import ARGUMENTS
 
     declared, given = ARGUMENTS.get(getattr(parsed_args, "name", ""), ()), getattr(parsed_args, "arguments", None) or ()
     return list(declared[len(given)].names) if len(given) < len(declared) else []

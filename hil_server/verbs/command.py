@@ -14,8 +14,8 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server command`."""
-    from hil_server.telemetry.commands import ARGUMENTS
-    from hil_server.telemetry.wire import COMMAND_ADDRESS
+    from hil_server.bus.commands import ARGUMENTS
+    from hil_server.bus.wire import COMMAND_ADDRESS
 
     shown = "; ".join(" ".join([name, *(a.name.upper() for a in arguments)]) for name, arguments in ARGUMENTS.items())
     parser.add_argument("name", metavar="NAME", help=f"one of: {shown}")
@@ -35,8 +35,8 @@ def _argument(text: str) -> float | str:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Sends the command and waits for the loop; returns its acknowledgement."""
+    from hil_server.bus.commands import ARGUMENTS, encode
     from hil_server.client import Client
-    from hil_server.telemetry.commands import ARGUMENTS, encode
 
     encode(args.name, args.arguments)
     names = [argument.name for argument in ARGUMENTS[args.name]]

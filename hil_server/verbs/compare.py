@@ -96,10 +96,10 @@ def _recording(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
     from hil_server.analysis import recordings
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
 
     recording = recordings.load(args.log)
-    logs = [open_log(path) for path in args.other]
+    logs = [read_log(path) for path in args.other]
     ranked = recordings.best_run(recording, logs)
     best = ranked[0]
     log = next(one for one in logs if recordings.run_name(one) == best.run)

@@ -20,7 +20,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server console`."""
-    from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
+    from hil_server.bus.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
 
     parser.add_argument("log", nargs="?", metavar="LOG", help="log that the replay view opens")
     parser.add_argument("--logs", metavar="DIR", default="runs", help="folder with the logs of the replay view (default: runs)")

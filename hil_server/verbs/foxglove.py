@@ -16,7 +16,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server foxglove`."""
-    from hil_server.telemetry.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
+    from hil_server.bus.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
 
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: 127.0.0.1); any other requires a key")
     parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765; 0: any free one)")

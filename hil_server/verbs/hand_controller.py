@@ -23,7 +23,7 @@ CONNECTED_S = 1.0  # longest wait for the connection
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server hand-controller`."""
-    from hil_server.telemetry.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
+    from hil_server.bus.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
 
     parser.add_argument(
         "calibration", nargs="?", metavar="CALIBRATION", help="calibration file (.toml): device, axes, buttons (see docs/operator.md)"
@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from drivers.hand_controllers.keyboard import KeyboardSource
     from drivers.hand_controllers.keys import IN_WORDS
     from drivers.hand_controllers.serial_box import SerialBoxSource
+    from hil_server.bus.wire import HAND_ADDRESS
     from hil_server.operator_desk.calibration import KEYBOARD, Desk, load
     from hil_server.operator_desk.sender import HandSender
     from hil_server.operator_desk.station import Station
-    from hil_server.telemetry.wire import HAND_ADDRESS
 
     if sum(map(bool, (args.keyboard, args.calibration, args.source))) != 1:
         raise UsageError("hand-controller: give one of: a CALIBRATION file, --keyboard, --source FILE")
@@ -84,12 +84,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _play(args: argparse.Namespace) -> dict[str, Any]:
     """Plays a recorded operator by the run time on the bus."""
+    from hil_server.bus.wire import HAND_ADDRESS
     from hil_server.config import named_file
     from hil_server.operator_desk.playback import AS_RECORDED, Follower, Playback
     from hil_server.operator_desk.script import load
     from hil_server.operator_desk.sender import HandSender
     from hil_server.operator_desk.station import Station
-    from hil_server.telemetry.wire import HAND_ADDRESS
 
     rows, station = load(named_file(args.source, "programmes/operators")), args.station or 0
     with (

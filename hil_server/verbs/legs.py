@@ -25,11 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Moves the legs, or reads a log of it; exit code 1 if a leg did not follow its setpoint, or another one moved."""
     from hil_server.config.kinds import a_log
+    from hil_server.log.reader import read_log
     from hil_server.run.leg_check import found_in, run_on
-    from hil_server.telemetry.log_file import open_log
 
     if Path(args.stand).suffix == ".mcap":
-        found, log = found_in(open_log(a_log(args.stand))), args.stand
+        found, log = found_in(read_log(a_log(args.stand))), args.stand
     else:
         found, log = run_on(args.stand, tuple(args.set), args.out, args.live, quiet=False)
     print("\n".join(one.in_words() for one in found))

@@ -32,14 +32,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis import life
     from hil_server.config.kinds import a_log
     from hil_server.errors import UsageError
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
 
     if not 1 <= args.bins <= 1000:
         raise UsageError(f"--bins {args.bins}: must be within 1...1000")
     if not 0.0 <= args.least < 1.0:
         raise UsageError(f"--least {args.least}: must be within 0...1")
     sn = None if args.curve is None else life.curve(args.curve)
-    found = life.spectra([open_log(a_log(path)) for path in args.log], args.channel or life.WRENCH, sn, args.least)
+    found = life.spectra([read_log(a_log(path)) for path in args.log], args.channel or life.WRENCH, sn, args.least)
     print("load histories: the closed loop of each log, from its first tick to its last")
     for one in found:
         if one.not_available:

@@ -61,7 +61,7 @@ def _channels(config: str | None) -> dict[str, Any]:
     if config is not None:
         from hil_server.config import load_test
         from hil_server.line import assembly
-        from hil_server.telemetry.record import aux_channels
+        from hil_server.log.record import aux_channels
 
         aux = aux_channels(assembly.simulation(load_test(config)).aux)
         rows += [{"name": c.name, "count": c.count, "unit": c.unit, "frame": "", "writer": "part", "meaning": c.meaning} for c in aux]

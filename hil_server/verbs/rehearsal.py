@@ -26,12 +26,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.record_time import configured
     from hil_server.analysis.rehearsal_page import page
     from hil_server.config.kinds import a_log
-    from hil_server.telemetry.log_file import open_log
+    from hil_server.log.reader import read_log
     from hil_server.terminal.tables import print_table
 
     sheets = []
     for file in args.logs:
-        log = open_log(a_log(file))
+        log = read_log(a_log(file))
         if not rehearsal.is_rehearsal(log):
             part = configured(log).get("guidance", {}).get("part", "unknown")
             raise UsageError(f"{file}: not a berthing run: its guidance is {part}; hil-server report {file} shows it")

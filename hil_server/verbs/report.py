@@ -29,10 +29,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.summary import summarise
     from hil_server.analysis.verdict import verdict
     from hil_server.config.kinds import a_log
+    from hil_server.log.reader import read_log
     from hil_server.run.progress import working
-    from hil_server.telemetry.log_file import open_log
 
-    log = open_log(a_log(args.log))
+    log = read_log(a_log(args.log))
     summary = summarise(log)
     with working("report") as done:
         path = make_report(args.log, args.out, log, summary, args.prediction, done)

@@ -14,7 +14,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server tune`."""
-    from hil_server.telemetry.wire import COMMAND_ADDRESS
+    from hil_server.bus.wire import COMMAND_ADDRESS
 
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help="parameter, e.g. compensation.lead_factor (default: lists all that can be changed)"

@@ -12,7 +12,7 @@ import numpy as np
 
 from hil_server.analysis.plain_names import distinct, identifier
 from hil_server.errors import UsageError
-from hil_server.telemetry.record import AuxChannel
+from hil_server.log.record import AuxChannel
 from rt_kernels.layout import CODES, FIELDS, WORDS
 
 PACKAGE = "hil_server"
@@ -81,7 +81,7 @@ class CurveTopic:
                 entry.type = getattr(FieldDescriptorProto, TYPES[kind])
         return f"{PACKAGE}.{self.message}", files.SerializeToString()
 
-    def messages(self, columns: Mapping[str, Any], seconds: np.ndarray) -> list[bytes]:
+    def messages(self, columns: Mapping[str, np.ndarray], seconds: np.ndarray) -> list[bytes]:
         """One message for each tick. columns: channel → (n,) or (n, count); one that is not there stays zero."""
         rows = np.repeat(self._blank, len(seconds))
         rows["seconds"] = seconds

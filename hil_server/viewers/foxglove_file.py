@@ -6,8 +6,9 @@ The run's log keeps its own form: one message a tick, without an encoder in the 
 import os
 from pathlib import Path
 
+from hil_server import open_log
 from hil_server.analysis.export import run_facts_of
-from hil_server.analysis.log_view import LogView, open_log
+from hil_server.analysis.log_view import LogView
 from hil_server.config import files
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError

@@ -7,13 +7,12 @@ delays no one; a new run begins with its own scene.
 import threading
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hil_server.client import Batch, Client, NoAnswerError
 from hil_server.errors import HilError, UsageError
-from hil_server.telemetry.record import aux_channels
+from hil_server.log.record import aux_channels
 from hil_server.viewers.front_door import FrontDoor, hidden_address
 from hil_server.viewers.scene import Scene
 from hil_server.viewers.stream import Stream, library
@@ -139,7 +138,7 @@ class Bridge:
         count = len(batch["time_ns"])
         seconds = np.asarray(batch["time_ns"]) * 1e-9
         times = self._times(batch, seconds[-1] - seconds)
-        columns: dict[str, Any] = {name: values for name, values in batch.channels.items() if len(values) == count}
+        columns = {name: values for name, values in batch.channels.items() if len(values) == count}
         self._stream.curves(times, seconds, columns)
 
     def _times(self, batch: Batch, before_s: np.ndarray) -> list[int]:
@@ -158,9 +157,9 @@ class _Listener:
     def __init__(self, newcomer: threading.Event) -> None:
         self._newcomer = newcomer
 
-    def on_subscribe(self, client: Any, channel: Any) -> None:
+    def on_subscribe(self, client: object, channel: object) -> None:
         """What is sent once is sent again with the next picture."""
         self._newcomer.set()
 
-    def on_unsubscribe(self, client: Any, channel: Any) -> None:
+    def on_unsubscribe(self, client: object, channel: object) -> None:
         """Nothing is to be done."""

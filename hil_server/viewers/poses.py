@@ -1,9 +1,10 @@
 """Poses X_AB as (7,) [x, y, z, qx, qy, qz, qw] for the pictures of viewers: product, inverse, a frame along a direction."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rt_kernels.algebra.arrays import pose_inverse, pose_multiply
 from rt_kernels.pictures import along
@@ -12,29 +13,29 @@ Pose = np.ndarray
 IDENTITY: Pose = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
-def pose(position: Any, quaternion: Any = (0.0, 0.0, 0.0, 1.0)) -> Pose:
+def pose(position: ArrayLike, quaternion: ArrayLike = (0.0, 0.0, 0.0, 1.0)) -> Pose:
     """(7,) from position and quaternion."""
     return np.concatenate((np.asarray(position, float), np.asarray(quaternion, float)))
 
 
-def product(X_AB: Any, X_BC: Any) -> Pose:
+def product(X_AB: ArrayLike, X_BC: ArrayLike) -> Pose:
     """X_AC = X_AB X_BC."""
     found: Pose = pose_multiply(np.asarray(X_AB, float), np.asarray(X_BC, float))
     return found
 
 
-def inverse(X_AB: Any) -> Pose:
+def inverse(X_AB: ArrayLike) -> Pose:
     """X_BA."""
     found: Pose = pose_inverse(np.asarray(X_AB, float))
     return found
 
 
-def pointing(start: Any, end: Any) -> Pose:
+def pointing(start: ArrayLike, end: ArrayLike) -> Pose:
     """A frame at `start` whose X points to `end` by the shortest turn."""
-    start = np.asarray(start, float)
-    return pose(start, along(np.asarray(end, float) - start))
+    foot = np.asarray(start, float)
+    return pose(foot, along(np.asarray(end, float) - foot))
 
 
-def is_pose(values: Sequence[float] | np.ndarray | None) -> bool:
+def is_pose(values: Sequence[float] | np.ndarray | None) -> TypeGuard[Sequence[float] | np.ndarray]:
     """Whether these are seven numbers with a unit quaternion: what a run has not computed yet is zeros."""
     return values is not None and len(values) == 7 and bool(0.99 < sum(q * q for q in values[3:]) < 1.01)

@@ -11,9 +11,9 @@ one tick by name.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from hil_server.errors import HilError
 from hil_server.line import assembly
 from hil_server.viewers.poses import IDENTITY, Pose, inverse, is_pose, product
 from hil_server.viewers.stand import Stand, add_box, add_joint, add_rings
-from rt_kernels.pictures import ACTIVE, LEG, SECTORS, TARGET
+from rt_kernels.pictures import ACTIVE, LEG, SECTORS, TARGET, Values
 
-Values = Mapping[str, Any]
 FRAMES = {"T": "target_port", "A": "active_port"}
 CRAFTS = {"target_craft": TARGET, "active_craft": ACTIVE}
 STAND_COLOUR, CONTACT_COLOUR, FORCE_COLOUR = "#90a4ae", "#e53935", "#fdd835"
 FORCE_M_PER_N = 2e-4  # length of the arrow of the contact force: 0.2 m for 1 kN
 FORCE_SEEN = 5.0  # N
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,12 @@ class Scene:
         document = self.picture.document
         self.missing: list[str] = []
         self.stand = None if self.picture.rehearsal else self._made("stand", lambda: Stand(document["stand"]))
-        self._vehicles = {craft: self._made(craft, lambda key=f"{craft}_vehicle": assembly.vehicle(document[key]))
-                          for craft in ("active", "target")}  # fmt: skip
+        self._vehicles = {
+            "active": self._made("active", lambda: assembly.vehicle(document["active_vehicle"])),
+            "target": self._made("target", lambda: assembly.vehicle(document["target_vehicle"])),
+        }
 
-    def _made(self, what: str, make: Any) -> Any:
+    def _made(self, what: str, make: Callable[[], T]) -> T | None:
         try:
             return make()
         except (KeyError, TypeError, ValueError, AttributeError, OSError, HilError) as error:

@@ -7,7 +7,7 @@ the tree closes by the values of its joints (`joints`). Leg frames: origin at th
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,19 +44,19 @@ class Stand:
         ends = self.joints_in_w(self.neutral)
         self.feet = [pointing(foot, end) for foot, end in zip(self.base_joints, ends, strict=True)]
 
-    def joints_in_w(self, X_WP: Any) -> np.ndarray:
+    def joints_in_w(self, X_WP: Pose) -> np.ndarray:
         """The legs' upper ends, (6, 3) m in W."""
         return np.array([X_WP[:3] + rotate(X_WP[3:], joint) for joint in self.platform_joints])
 
-    def X_WT(self, X_WP: Any) -> Pose:
+    def X_WT(self, X_WP: Pose) -> Pose:
         """The target port in W."""
         return self.X_WF if self.target_fixed else product(X_WP, self.X_PM)
 
-    def X_WA(self, X_WP: Any) -> Pose:
+    def X_WA(self, X_WP: Pose) -> Pose:
         """The active port in W."""
         return product(X_WP, self.X_PM) if self.target_fixed else self.X_WF
 
-    def joints(self, X_WP: Any) -> dict[str, float]:
+    def joints(self, X_WP: Pose) -> dict[str, float]:
         """Value of every joint of the URDF, m or rad, for a pose of the platform."""
         values = dict(zip(PLATFORM_JOINTS, [*X_WP[:3], *np.radians(angles_deg(X_WP[3:]))], strict=True))
         for i, foot, end in zip(LEGS, self.feet, self.joints_in_w(X_WP), strict=True):
@@ -69,7 +69,7 @@ class Stand:
             }
         return {name: float(value) for name, value in values.items()}
 
-    def links(self, X_WP: Any) -> dict[str, tuple[str, Pose]]:
+    def links(self, X_WP: Pose) -> dict[str, tuple[str, Pose]]:
         """Child → (parent, pose in it) of every moving link that is drawn; X of a rod runs from its upper end on outward."""
         found: dict[str, tuple[str, Pose]] = {"platform": ("W", np.asarray(X_WP, float))}
         values = self.joints(X_WP)
@@ -126,7 +126,7 @@ def add_joint(robot: ET.Element, name: str, kind: str, parent: str, child: str, 
         ET.SubElement(joint, "limit", lower=f"{low:.9g}", upper=f"{high:.9g}", effort="0", velocity="0")
 
 
-def add_box(link: ET.Element, size: Any, colour: str) -> None:
+def add_box(link: ET.Element, size: Iterable[float], colour: str) -> None:
     """A box around the link's origin, its edges along the axes. colour: #rrggbb."""
     visual = ET.SubElement(link, "visual")
     ET.SubElement(ET.SubElement(visual, "geometry"), "box", size=_numbers(size))
@@ -162,11 +162,11 @@ def _disc(link: ET.Element, radius: float, height: float) -> None:
     ET.SubElement(ET.SubElement(visual, "geometry"), "cylinder", radius=f"{radius:.6g}", length=f"{height:.6g}")
 
 
-def _numbers(values: Any) -> str:
+def _numbers(values: Iterable[float]) -> str:
     return " ".join(f"{float(value):.12g}" for value in values)
 
 
-def _fixed_angles(q: Any) -> tuple[float, float, float]:
+def _fixed_angles(q: Iterable[float]) -> tuple[float, float, float]:
     """URDF's roll, pitch, yaw of a quaternion: R = Rz(yaw) Ry(pitch) Rx(roll)."""
     x, y, z, w = (float(part) for part in q)
     pitch = math.asin(max(-1.0, min(1.0, 2.0 * (w * y - x * z))))

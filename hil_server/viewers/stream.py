@@ -13,21 +13,33 @@ Times are nanoseconds since 1970.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
 from hil_server.errors import UsageError
-from hil_server.telemetry.record import AuxChannel
+from hil_server.log.record import AuxChannel
 from hil_server.viewers import curves, ros
 from hil_server.viewers.scene import CONTACT_COLOUR, FORCE_COLOUR, FORCE_M_PER_N, Instant, Scene, Thing
-from rt_kernels.pictures import LEG, along
+from rt_kernels.pictures import LEG, Values, along
 
 THIN = 1.5  # pixels of a line
 AHEAD = "target_port"
+Numbers = Sequence[float] | np.ndarray
 
 
-def library() -> Any:
+class Channel(Protocol):
+    """A topic of the library."""
+
+    def log(self, msg: object, *, log_time: int) -> None:
+        """Sends a message; log_time: ns since 1970."""
+
+    def close(self) -> None:
+        """Takes the topic back."""
+
+
+def library() -> ModuleType:
     """The module `foxglove`. Raises UsageError without it."""
     try:
         import foxglove
@@ -42,7 +54,7 @@ class Stream:
     """Writes to the sinks of `context`. scene: of the run; on_bus: only the channels that the bus has. Raises UsageError without the
     libraries."""
 
-    def __init__(self, context: Any, scene: Scene, aux: Sequence[AuxChannel], on_bus: bool = False) -> None:
+    def __init__(self, context: object, scene: Scene, aux: Sequence[AuxChannel], on_bus: bool = False) -> None:
         self._foxglove = library()
         self._scene, self._context = scene, context
         channels = self._foxglove.channels
@@ -56,16 +68,18 @@ class Stream:
         self._description = self._ros("/robot_description", "std_msgs/msg/String")
         self._curves = [(topic, self._curve(topic)) for topic in curves.topics(aux, on_bus)]
 
-    def _ros(self, topic: str, name: str) -> Any:
+    def _ros(self, topic: str, name: str) -> Channel:
         schema = self._foxglove.Schema(name=name, encoding="ros2msg", data=ros.SCHEMAS[name].encode())
-        return self._foxglove.Channel(topic, schema=schema, message_encoding="cdr", context=self._context)
+        channel: Channel = self._foxglove.Channel(topic, schema=schema, message_encoding="cdr", context=self._context)
+        return channel
 
-    def _curve(self, topic: curves.CurveTopic) -> Any:
+    def _curve(self, topic: curves.CurveTopic) -> Channel:
         name, data = topic.schema()
         schema = self._foxglove.Schema(name=name, encoding="protobuf", data=data)
-        return self._foxglove.Channel(
+        channel: Channel = self._foxglove.Channel(
             topic.topic, schema=schema, message_encoding="protobuf", metadata=topic.metadata, context=self._context
         )
+        return channel
 
     def close(self) -> None:
         """Takes the topics back."""
@@ -82,7 +96,7 @@ class Stream:
         self._description.log(ros.text(self._scene.urdf()), log_time=time_ns)
 
     # --------------------------------------------------------------------------------------------------------- every instant
-    def instant(self, time_ns: int, values: Mapping[str, Any]) -> None:
+    def instant(self, time_ns: int, values: Values) -> None:
         """Frames, contact, joints and wrenches of one tick."""
         m = self._foxglove.messages
         now = self._scene.instant(values)
@@ -103,7 +117,7 @@ class Stream:
         if self._scene.stand is not None and "F_S" in values:
             self._wrenches["sensor"].log(ros.wrench(time_ns, "load_cell", values["F_S"]), log_time=time_ns)
 
-    def curves(self, times_ns: Sequence[int], seconds: np.ndarray, columns: Mapping[str, Any]) -> None:
+    def curves(self, times_ns: Sequence[int], seconds: np.ndarray, columns: Mapping[str, np.ndarray]) -> None:
         """Channels of many ticks. times_ns: since 1970; columns: channel → (n,) or (n, count)."""
         for topic, channel in self._curves:
             for time_ns, message in zip(times_ns, topic.messages(columns, seconds), strict=True):
@@ -116,7 +130,7 @@ class Stream:
         self._events.log(m.Log(timestamp=self._stamp(time_ns), level=level, message=name, name="hil_server"), log_time=time_ns)
 
     # ---------------------------------------------------------------------------------------------------------------- things
-    def _entity(self, thing: Thing, time_ns: int) -> Any:
+    def _entity(self, thing: Thing, time_ns: int) -> object:
         m = self._foxglove.messages
         colour, clear = self._colour(thing.colour), self._colour(thing.colour, thing.opacity)
         return m.SceneEntity(
@@ -138,7 +152,7 @@ class Stream:
             ],
         )  # fmt: skip
 
-    def _contact(self, now: Instant, time_ns: int) -> Any:
+    def _contact(self, now: Instant, time_ns: int) -> object:
         """Contact points, the force as an arrow, and lines that change their length."""
         m = self._foxglove.messages
         size = self._vector((0.02, 0.02, 0.02))
@@ -158,25 +172,25 @@ class Stream:
             lines=[self._line(line, self._colour(LEG)) for lines in now.lines.values() for line in lines],
         )
 
-    def _line(self, points: np.ndarray, colour: Any) -> Any:
+    def _line(self, points: np.ndarray, colour: object) -> object:
         m = self._foxglove.messages
         return m.LinePrimitive(type=m.LinePrimitiveLineType.LineStrip, thickness=THIN, scale_invariant=True, color=colour,
                                points=[self._point(p) for p in points])  # fmt: skip
 
-    def _stamp(self, time_ns: int) -> Any:
+    def _stamp(self, time_ns: int) -> object:
         return self._foxglove.messages.Timestamp(sec=time_ns // 10**9, nsec=time_ns % 10**9)
 
-    def _vector(self, v: Any) -> Any:
+    def _vector(self, v: Numbers) -> object:
         return self._foxglove.messages.Vector3(x=float(v[0]), y=float(v[1]), z=float(v[2]))
 
-    def _point(self, p: Any) -> Any:
+    def _point(self, p: Numbers) -> object:
         return self._foxglove.messages.Point3(x=float(p[0]), y=float(p[1]), z=float(p[2]))
 
-    def _pose(self, p: Any, q: Any = (0.0, 0.0, 0.0, 1.0)) -> Any:
+    def _pose(self, p: Numbers, q: Numbers = (0.0, 0.0, 0.0, 1.0)) -> object:
         m = self._foxglove.messages
         turn = m.Quaternion(x=float(q[0]), y=float(q[1]), z=float(q[2]), w=float(q[3]))
         return m.Pose(position=self._vector(p), orientation=turn)
 
-    def _colour(self, text: str, opacity: float = 1.0) -> Any:
+    def _colour(self, text: str, opacity: float = 1.0) -> object:
         r, g, b = (int(text[i : i + 2], 16) / 255 for i in (1, 3, 5))
         return self._foxglove.messages.Color(r=r, g=g, b=b, a=opacity)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import read_log
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 from rt_kernels.layout import BITS, CODES, FAULTS
 
 MASS, SPEED, STIFFNESS, RESTITUTION = 1000.0, 0.2, 4.0e5, 0.9
@@ -93,12 +93,12 @@ def trip(write_run):
 
 @pytest.fixture
 def bounce_log(bounce):
-    return open_log(bounce)
+    return read_log(bounce)
 
 
 @pytest.fixture
 def trip_log(trip):
-    return open_log(trip)
+    return read_log(trip)
 
 
 @pytest.fixture(scope="session")

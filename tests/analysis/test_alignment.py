@@ -6,7 +6,7 @@ from hil_server.analysis.rehearsal import is_rehearsal
 from hil_server.analysis.summary import alignment_of
 from hil_server.cli import main
 from hil_server.config import SHIPPED
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 
 RING = str(SHIPPED / "programmes" / "virtual_docking_ring.toml")
 
@@ -26,7 +26,7 @@ def test_a_retraction_without_its_end_is_a_negative_verdict(tmp_path, capsys):
     assert found["missing"][0] == "planes_together" and not found["aligned"]
     assert "NOT ALIGNED: planes_together" in text and f"tilt {found['tilt_deg']:.2f} deg" in text
     assert "not aligned: planes_together" in page
-    log = open_log(tmp_path / "run" / "run.mcap")
+    log = read_log(tmp_path / "run" / "run.mcap")
     for text in ("[guidance", "guidance = 3", '[guidance]\npart = "nobody"'):
         log.header.configuration["configuration.toml"] = text
         assert alignment_of(log) is None and not is_rehearsal(log)

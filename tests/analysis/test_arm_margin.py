@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 from hil_server.analysis.arm_margin import arm_margin, in_words
 from hil_server.analysis.report import page
 from hil_server.config import SHIPPED
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.reader import read_log
+from hil_server.log.record import record_dtype
 from rt_kernels.layout import CODES
 from rt_kernels.multibody.tree import Tree
 
@@ -62,7 +62,7 @@ def pressed(force=80.0, captured=True, blow=0.0, asked=0.019):
 def log(write_run):
     def make(name, **keys):
         header = {"configuration": {"configuration.toml": CONFIGURATION}, "aux": AUX, "period_ns": 10_000_000}
-        return open_log(write_run(pressed(**keys)[0], name, **header))
+        return read_log(write_run(pressed(**keys)[0], name, **header))
 
     return make
 
@@ -126,7 +126,7 @@ def test_a_gentle_capture_before_the_first_contact(write_run):
     r["contact"], r["F_T"][t >= 17.0, 0] = t >= 17.0, 40.0
     r["first_contact_time"] = np.where(t >= 17.0, 17.0, -1.0)
     for records in (r, with_contact_after_the_flight(r)):
-        log = open_log(write_run(records, aux=AUX, configuration={"configuration.toml": CONFIGURATION}))
+        log = read_log(write_run(records, aux=AUX, configuration={"configuration.toml": CONFIGURATION}))
         found = arm_margin(log)
         assert found["outcome"] == "captured" and found["contact_before_capture"] is False
         assert found["asked_n"] == pytest.approx(4.0, abs=0.05) and "captured" in found["text"]

@@ -8,7 +8,7 @@ from hil_server.analysis.export import export
 from hil_server.analysis.plain_names import plain_names
 from hil_server.analysis.scalars import columns
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 
 spp = pytest.importorskip("space_packet_parser", reason="the independent reader")
 pytest.importorskip("spacepackets", reason="optional group analyst")
@@ -78,7 +78,7 @@ def test_headers(written, bounce_log):
 
 def test_many_auxiliary_channels_take_several_packets(write_run, make_bounce):
     records = make_bounce(seconds=0.002)
-    log = open_log(write_run(records))
+    log = read_log(write_run(records))
     few = list(columns(log))
     many = [*few, *(few[-1].__class__(f"x[{i}]", "x", "m", "", "auxiliary", "", few[-1].values, str(i)) for i in range(9000))]
     made = ccsds.packets_of(many)

@@ -8,8 +8,8 @@ import pytest
 from hil_server.analysis.crafts import names_in
 from hil_server.analysis.report import page
 from hil_server.analysis.summary import summarise
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.reader import read_log
+from hil_server.log.record import record_dtype
 
 NOTES = [
     "dynamics: dynamics: joints active shoulder, target wing",
@@ -43,7 +43,7 @@ def moving(write_run, make_bounce):
     aux[1000, AT["interface_wrench"]][6:12] = [30.0, 0.0, -40.0, 0.0, 5.0, 12.0]
     aux[1100, AT["interface_wrench"]][3] = np.nan
     aux[1200, AT["interface_wrench"]][3] = -8.0
-    return open_log(write_run(records, "moving", aux=AUX, notes=[*NOTES, "flown by hand"]))
+    return read_log(write_run(records, "moving", aux=AUX, notes=[*NOTES, "flown by hand"]))
 
 
 def test_names_of_the_notes():
@@ -78,6 +78,6 @@ def test_report_shows_them_with_a_picture(moving, bounce_log):
 def test_a_run_without_such_channels_has_none(bounce_log, write_run, make_bounce):
     assert summarise(bounce_log)["crafts"] is None
     # names without channels: an old or damaged log
-    crafts = summarise(open_log(write_run(make_bounce(), notes=NOTES)))["crafts"]
+    crafts = summarise(read_log(write_run(make_bounce(), notes=NOTES)))["crafts"]
     assert crafts["joints"] == [{"name": "active shoulder"}, {"name": "target wing"}]
-    assert "active shoulder" in page(open_log(write_run(make_bounce(), notes=NOTES)))
+    assert "active shoulder" in page(read_log(write_run(make_bounce(), notes=NOTES)))

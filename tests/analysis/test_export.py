@@ -11,13 +11,13 @@ from scipy.io import loadmat
 from hil_server.analysis.export import export
 from hil_server.analysis.scalars import columns, scalar_units, yaw_pitch_roll
 from hil_server.errors import UsageError
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 from rt_kernels.layout import FIELDS
 
 
 def test_parquet_has_every_scalar_with_its_unit_and_the_same_bits(bounce, tmp_path):
     path = export(bounce, "parquet", tmp_path / "run.parquet")
-    table, log = pq.read_table(path), open_log(bounce)
+    table, log = pq.read_table(path), read_log(bounce)
     expected = list(columns(log))
     assert table.column_names == ["tick", "time_ns", "seconds", *(c.name for c in expected[2:])]
     assert len(table.column_names) == sum(field[2] for field in FIELDS) + 3
@@ -35,14 +35,14 @@ def test_parquet_has_every_scalar_with_its_unit_and_the_same_bits(bounce, tmp_pa
 
 def test_plain_names_are_taken_by_queries(bounce, tmp_path):
     path = export(bounce, "parquet", tmp_path / "run.parquet", plain=True)
-    table, log = pq.read_table(path), open_log(bounce)
+    table, log = pq.read_table(path), read_log(bounce)
     assert all(name.isidentifier() for name in table.column_names) and {"F_T_rx", "X_TA_qw", "stroke_1"} <= set(table.column_names)
     assert np.array_equal(table["F_T_ry"].to_numpy(), log.records["F_T"][:, 4])
 
 
 def test_csv_reads_back_to_the_same_bits(bounce, tmp_path):
     path = export(bounce, "csv", tmp_path / "run.csv", ["F_T", "X_TA[0]", "phase"])
-    table, records = pyarrow.csv.read_csv(path), open_log(bounce).records
+    table, records = pyarrow.csv.read_csv(path), read_log(bounce).records
     assert table.column_names == ["tick", "time_ns", "seconds", *(f"F_T[{i}]" for i in range(6)), "phase", "X_TA[0]"]
     assert np.array_equal(table["F_T[0]"].to_numpy(), records["F_T"][:, 0])
     assert np.array_equal(table["X_TA[0]"].to_numpy(), records["X_TA"][:, 0])
@@ -51,7 +51,7 @@ def test_csv_reads_back_to_the_same_bits(bounce, tmp_path):
 
 
 def test_matlab(bounce, tmp_path):
-    data, records = loadmat(export(bounce, "mat", tmp_path / "run.mat")), open_log(bounce).records
+    data, records = loadmat(export(bounce, "mat", tmp_path / "run.mat")), read_log(bounce).records
     assert np.array_equal(data["F_T"], records["F_T"]) and np.array_equal(data["tick"][:, 0], records["tick"])
     assert data["units"]["F_T"][0, 0][0] == "N,N,N,N.m,N.m,N.m"
 
@@ -60,7 +60,7 @@ def test_hdf5(bounce, tmp_path):
     h5py = pytest.importorskip("h5py", reason="optional group hdf5")
     with h5py.File(export(bounce, "hdf5", tmp_path / "run.h5")) as file:
         assert file["F_T[0]"].attrs["unit"] == "N"
-        assert np.array_equal(file["F_T[0]"][:], open_log(bounce).records["F_T"][:, 0])
+        assert np.array_equal(file["F_T[0]"][:], read_log(bounce).records["F_T"][:, 0])
 
 
 def test_default_target_lies_beside_the_log(write_run, make_bounce):

@@ -13,8 +13,8 @@ from hil_server.cli import main
 from hil_server.config import load_test, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
+from hil_server.log.reader import read_log
 from hil_server.run.replay import replay
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 
 
@@ -87,7 +87,7 @@ def imported(tmp_path, *arguments, source=BASELINE):
     """Exit code, what was written with --json, the log."""
     out = tmp_path / f"imported-{len(list(tmp_path.iterdir()))}.mcap"
     code = main(["import", str(source), *arguments, "--out", str(out), "--json", str(tmp_path / "a.json")])
-    return code, json.loads((tmp_path / "a.json").read_text()), open_log(out)
+    return code, json.loads((tmp_path / "a.json").read_text()), read_log(out)
 
 
 def test_recording_goes_through_the_line_to_its_end(tmp_path, capsys):
@@ -179,7 +179,7 @@ def test_recording_becomes_a_log_that_replays_with_its_gaps_marked(tmp_path):
     out = tmp_path / "a.mcap"
     programme = "stand_configs/programmes/elastic_contact.toml"
     assert main(["import", str(tmp_path / "cut.csv"), programme, "--out", str(out)]) == 1, "a stand would have tripped: no data"
-    log = open_log(out)
+    log = read_log(out)
     silent = log.records["wrench_status"] == 1
     assert 135 <= silent.sum() <= 150 and not silent[0]
     first = np.array([float(v) for v in lines[1].split(",")[1:]])

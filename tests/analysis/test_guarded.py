@@ -17,7 +17,7 @@ from hil_server.analysis import (
     summary,
     unit_course,
 )
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 
 REASON = "ZeroDivisionError: broken on purpose"
 OF_SUMMARY = ("faults_of", "done_to_the_run", "alignment_of", "_timing", "_peaks", "_legs", "cause_of", "recoveries_of", "contacts_of",
@@ -81,7 +81,7 @@ def test_a_part_of_the_programme(monkeypatch, bounce, tmp_path, name):
     page = programme_page.ProgrammePage("one", [("A", "first", "captured")], tmp_path)
     monkeypatch.setattr(programme_page, name, broken)
     row = {"name": "r", "verdict": "violated", "value": 1.0, "limit": 0.5, "margin": -0.5, "unit": "N"}
-    page.add({**summary.summarise(open_log(bounce)), "number": "A", "expect": "captured", "verdict": "captured", "passed": False, "R1": 0.1,
+    page.add({**summary.summarise(read_log(bounce)), "number": "A", "expect": "captured", "verdict": "captured", "passed": False, "R1": 0.1,
               "requirements": [row]})  # fmt: skip
     text = page.html()
     assert REASON in text and text.count("<section ") >= 2 and "first" in text

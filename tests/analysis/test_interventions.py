@@ -9,8 +9,8 @@ from hil_server.analysis.interventions import Marks, done_to_the_run
 from hil_server.analysis.report import page
 from hil_server.analysis.summary import summarise
 from hil_server.analysis.verdict import verdict
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.recoveries import with_name
+from hil_server.log.reader import read_log
+from hil_server.log.recoveries import with_name
 from rt_kernels.layout import CODES, FAULTS, INJECTIONS
 
 COMMAND, SAFETY = CODES["command"], CODES["safety_state"]
@@ -44,7 +44,7 @@ def handled(make_bounce, write_run):
     r["faults"][3200:3300] |= FORCE_LIMIT
     r["safety_state"][3250:3300] = SAFETY["recovering"]
     give(r, 3250, "recover")
-    return open_log(write_run(r, "handled", tunables=TUNABLES, notes=["armed by --force against the prediction: e 1.3 at 8 Hz"]))
+    return read_log(write_run(r, "handled", tunables=TUNABLES, notes=["armed by --force against the prediction: e 1.3 at 8 Hz"]))
 
 
 def test_all_of_it_is_told_with_name_time_old_and_new(handled):
@@ -96,7 +96,7 @@ def test_faults_of_the_stands_file_and_a_branch(make_bounce, write_run):
     faults = '[{fault = "leg_stuck", at_s = 1.5, index = 3}, {fault = "clear", at_s = 9.0}]'
     text = f'[test]\noperator = "Ada"\n[stand.virtual]\nfaults = {faults}\n'
     branch = {"run": "first", "tick": 100, "time_s": 0.1, "set": ["guidance.a=1"]}
-    log = open_log(write_run(make_bounce(), configuration={"configuration.toml": text}, branch=branch))
+    log = read_log(write_run(make_bounce(), configuration={"configuration.toml": text}, branch=branch))
     rows = done_to_the_run(log)
     assert [row["text"] for row in rows] == [
         "continued from first: guidance.a=1, by Ada, at 0.100 s", "injected leg_stuck[3], by the stand's file, at 1.500 s"]  # fmt: skip

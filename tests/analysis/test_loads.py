@@ -9,9 +9,9 @@ from hil_server.analysis.loads import allowed, differences, rehearsed, wrench_at
 from hil_server.cli import main
 from hil_server.config import SHIPPED, criticality, load_test, narrowing
 from hil_server.errors import VerdictError
+from hil_server.log.reader import read_log
 from hil_server.run import leg_record
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from tests.system.line_runs import QUICK
 
 SHORT = (*QUICK, "guidance.contact_max_s=2.0", "guidance.after_capture_s=0.2")
@@ -32,7 +32,7 @@ def test_wrench_at_the_cell_is_the_kernels(tmp_path, carried):
     overrides = (f"stand.mounting.unit_on_load_cell={carried}", "stand.mounting.measured_port_angles_deg=[10.0, -20.0, 5.0]")
     if carried == "active":  # which then stands on the other side of the target
         overrides += ("stand.mounting.load_cell_position_m=[2.4, 0.0, 0.0]",)
-    r = open_log(predicted(tmp_path, *overrides)).records
+    r = read_log(predicted(tmp_path, *overrides)).records
     mounting = load_test(None, list(overrides)).stand["mounting"]
     np.testing.assert_allclose(wrench_at_cell(r["F_T"], r["X_TA_measured"], mounting), r["F_S"], rtol=0, atol=1e-9 * np.abs(r["F_S"]).max())
 
@@ -41,7 +41,7 @@ def test_the_same_variant_within_limits_may_run(prediction):
     config = load_test(None, list(SHORT))
     found = rehearsed(config, prediction)
     assert not found.against and len(found.loads) == 6
-    r = open_log(prediction).records
+    r = read_log(prediction).records
     peaks = {load.name: load.peak for load in found.loads}
     assert peaks["fx_n"] == pytest.approx(np.abs(r["F_S"][:, 0]).max(), rel=1e-6) and peaks["fx_n"] > 100.0
     (note,) = allowed(config, [prediction], hardware=True, confirmed="")

@@ -9,10 +9,11 @@ from hil_server import open_log
 from hil_server.analysis.log_view import ChannelError
 from hil_server.analysis.scalars import columns
 from hil_server.errors import UsageError
-from hil_server.telemetry import log_file
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.format import LogError
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import read_log
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 from rt_kernels.layout import FIELDS
 
 
@@ -147,7 +148,7 @@ def test_a_cut_log_opens_as_far_as_it_goes(bounce, tmp_path):
     data = bounce.read_bytes()
     path = tmp_path / "cut.mcap"
     path.write_bytes(data[: len(data) // 2])
-    log, whole = open_log(path), log_file.open_log(path)
+    log, whole = open_log(path), read_log(path)
     assert 0 < log.ticks == whole.ticks < 4000 and log.problems == whole.incomplete != []
     assert np.array_equal(log["F_T"], whole.records["F_T"]) and "cut" in repr(log)
 
@@ -158,7 +159,7 @@ def test_a_damaged_chunk_is_left_out_and_named(bounce, tmp_path):
     data[place.start + 60 : place.start + 400] = bytes(340)
     path = tmp_path / "damaged.mcap"
     path.write_bytes(data)
-    log, whole = open_log(path), log_file.open_log(path)
+    log, whole = open_log(path), read_log(path)
     assert log.ticks == whole.ticks == 3900 and np.array_equal(log["F_T"], whole.records["F_T"])
     assert any("0.700...0.799" in text for text in log.problems) and any("3900 ticks are in the file" in text for text in log.check())
 
@@ -166,7 +167,7 @@ def test_a_damaged_chunk_is_left_out_and_named(bounce, tmp_path):
 def test_one_changed_bit_is_named(write_run, make_bounce, tmp_path):
     records = make_bounce(seconds=0.3)
     path = write_run(records)
-    whole = log_file.open_log(path)
+    whole = read_log(path)
     changed = whole.records.copy()
     changed["F_T"][150, 0] = np.nextafter(changed["F_T"][150, 0], 9.0)
     copy = LogWriter(tmp_path / "bit.mcap", whole.header)
@@ -178,13 +179,13 @@ def test_one_changed_bit_is_named(write_run, make_bounce, tmp_path):
 
 def test_chunks_out_of_order_are_read_as_the_whole_log_reads_them(write_run, make_bounce, tmp_path):
     """The second half again behind the end: what does not go on is left out."""
-    whole = log_file.open_log(write_run(make_bounce(seconds=0.6)))
+    whole = read_log(write_run(make_bounce(seconds=0.6)))
     writer = LogWriter(tmp_path / "twice.mcap", whole.header)
     for part in (whole.records[:400], whole.records[200:350], whole.records[400:]):
         writer.copy(part)
         writer.flush()
     writer.close()
-    log, read = open_log(tmp_path / "twice.mcap"), log_file.open_log(tmp_path / "twice.mcap")
+    log, read = open_log(tmp_path / "twice.mcap"), read_log(tmp_path / "twice.mcap")
     assert np.array_equal(log["tick"], read.records["tick"]) and log.ticks == 600
     assert any("out of order" in text for text in log.problems)
 
@@ -192,5 +193,5 @@ def test_chunks_out_of_order_are_read_as_the_whole_log_reads_them(write_run, mak
 def test_not_a_log(tmp_path):
     path = tmp_path / "text.mcap"
     path.write_text("no log at all")
-    with pytest.raises(log_file.LogError, match="not an MCAP file"):
+    with pytest.raises(LogError, match="not an MCAP file"):
         open_log(path)

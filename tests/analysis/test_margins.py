@@ -5,7 +5,7 @@ import pytest
 
 from hil_server.analysis.margins import held, margins
 from hil_server.config import load_test
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.record import record_dtype
 
 
 @pytest.fixture

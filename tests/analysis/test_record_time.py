@@ -15,10 +15,10 @@ from hil_server.analysis.summary import summarise
 from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError, UsageError
+from hil_server.log.moments import peaks_of
+from hil_server.log.reader import read_log
 from hil_server.run import branch
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.moments import peaks_of
 from rt_kernels.layout import CODES
 
 SHORT = ("test.stand=stands/ideal_stand.toml", "test.duration_max_s=7.0", "guidance.speed_max_m_s=0.4", "compensation.part=none",
@@ -38,19 +38,19 @@ def test_a_derivative_of_uneven_records_and_across_a_gap(make_bounce, write_run)
     keep[[10, 11, 12, 500]] = False  # periods that the loop skipped
     r = r[keep]
     r["periods"][1:] = np.diff(r["tick"])
-    log = open_log(write_run(r))
+    log = read_log(write_run(r))
     assert thinning(log) == 1 and not left_out(log).any()
     np.testing.assert_allclose(derivative(log, log.records["V_TA"][:, 0]), 2.0 * log.time_s, atol=1e-9)
     # a chunk that is missing: no difference is taken across it
     cut = np.delete(r, slice(2000, 2100))
-    log = open_log(write_run(cut))
+    log = read_log(write_run(cut))
     jump = log.records["V_TA"][:, 0] + np.where(log.time_s > 2.05, 100.0, 0.0)
     np.testing.assert_allclose(derivative(log, jump), 2.0 * log.time_s, atol=1e-9)
     assert left_out(log).sum() == 1 and thinning(log) == 1
 
 
 def test_a_thinned_log_has_no_derivative_and_says_what_to_do(make_bounce, write_run):
-    log = open_log(write_run(make_bounce()[::EVERY]))
+    log = read_log(write_run(make_bounce()[::EVERY]))
     assert thinning(log) == EVERY and "one tick in 20" in in_words(log)
     with pytest.raises(UsageError, match=r"has no accelerations: simulate it with --set telemetry\.log_every=1"):
         derivative(log, log.records["V_TA"])
@@ -58,7 +58,7 @@ def test_a_thinned_log_has_no_derivative_and_says_what_to_do(make_bounce, write_
 
 def test_an_integral_is_the_time_it_took(make_bounce, write_run):
     r = make_bounce()
-    whole, thin = open_log(write_run(r)), open_log(write_run(r[::EVERY]))
+    whole, thin = read_log(write_run(r)), read_log(write_run(r[::EVERY]))
     for log in (whole, thin):
         course, inside = np.sin(log.time_s), (log.time_s >= 1.0) & (log.time_s <= 3.0)
         total, bound = integral(log, course, inside)
@@ -79,20 +79,20 @@ def logs(tmp_path_factory):
 
     def fly(name, *more, begin=None):
         config = load_test("programmes/docking.toml", (*SHORT, *more)) if begin is None else begin.test.config
-        return open_log(simulate(config, Options(out=str(folder / name), quiet=True, report=False), begin)["log"])
+        return read_log(simulate(config, Options(out=str(folder / name), quiet=True, report=False), begin)["log"])
 
     full = fly("full")
     found = {"full": full, "thinned": fly("thinned", f"telemetry.log_every={EVERY}")}
     data = full.path.read_bytes()
     (folder / "cut.mcap").write_bytes(data[: int(0.93 * len(data))])
-    found["cut"] = open_log(folder / "cut.mcap")
+    found["cut"] = read_log(folder / "cut.mcap")
     found["branched"] = fly("branched", begin=branch.resumed(f"{full.path}@contact-0.2s", (), None))
     closed = np.flatnonzero(np.isin(full.records["motion"], [1, 2]))
     felt = full.records["F_S"][closed]
     recorded = Resampled("rig", felt, np.zeros(len(felt), bool), {"records": len(felt), "rate_hz": 1e3, "begins_s": 0.0, "rule": "none",
                                                                   "gap_points": 0, "gaps": 0})  # fmt: skip
     write_run(load_test("programmes/docking.toml", SHORT), recorded, folder / "imported.mcap")
-    found["imported"] = open_log(folder / "imported.mcap")
+    found["imported"] = read_log(folder / "imported.mcap")
     return found
 
 
@@ -217,9 +217,9 @@ def test_a_thinned_flight_is_as_long_as_it_was(make_bounce, write_run):
     """0.02 m/s for the 4 s of the closed loop, the stick at half."""
     r = make_bounce()
     r["operator_rate"][:, 0], r["hand_axis"][:, 0] = 0.02, 0.5
-    whole, thin = (score_sheet(open_log(write_run(some))) for some in (r, r[::EVERY]))
+    whole, thin = (score_sheet(read_log(write_run(some))) for some in (r, r[::EVERY]))
     assert whole["commanded_m"] == pytest.approx(0.02 * 3.999) and whole["stick_translation_s"] == pytest.approx(0.5 * 3.999)
     assert thin["commanded_m"] == pytest.approx(0.02 * 3.98) and thin["uncertain"] == {}
     r["operator_rate"][:, 0] = 0.02 * np.sin(np.arange(len(r)) * 1e-3)
-    whole, thin = (score_sheet(open_log(write_run(some))) for some in (r, r[::EVERY]))
+    whole, thin = (score_sheet(read_log(write_run(some))) for some in (r, r[::EVERY]))
     assert whole["uncertain"] == {} and abs(thin["commanded_m"] - whole["commanded_m"]) <= thin["uncertain"]["commanded_m"] + 0.02 * 0.02

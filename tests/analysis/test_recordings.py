@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 from hil_server.analysis import recordings
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError, UsageError
+from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 
 SHORT = ("test.stand=stands/ideal_stand.toml", "test.duration_max_s=7.0", "guidance.speed_max_m_s=0.4", "compensation.part=none",
          "guidance.acceleration_max_m_s2=1.0", "guidance.contact_max_s=2.5", "initial_conditions.velocity_z_m_s=0.0")  # fmt: skip
@@ -28,7 +28,7 @@ def logs(tmp_path_factory):
         start = (f"initial_conditions.lateral_y_m={y}", f"initial_conditions.lateral_z_m={z}", f"initial_conditions.velocity_x_m_s={v}",
                  f"initial_conditions.yaw_deg={yaw}", "guidance.ramp_s=0.4", "guidance.constant_s=0.3")  # fmt: skip
         simulate(load_test("programmes/docking.toml", (*SHORT, *start)), Options(out=str(folder / f"{k}"), quiet=True, report=False))
-        found.append(open_log(folder / f"{k}" / "run.mcap"))
+        found.append(read_log(folder / f"{k}" / "run.mcap"))
     return found
 
 
@@ -173,7 +173,7 @@ def other_unit(tmp_path_factory):
 
     def fly(name, *more):
         config = load_test("programmes/virtual_docking.toml", (*DETAILED, *more))
-        return open_log(simulate(config, Options(out=str(folder / name), quiet=True, report=False))["log"])
+        return read_log(simulate(config, Options(out=str(folder / name), quiet=True, report=False))["log"])
 
     flown = fly("flown", *OTHER_UNIT)
     three = [f"[{i}]" for i in range(3)]

@@ -10,8 +10,8 @@ import pytest
 from hil_server.analysis.report import make_report, page
 from hil_server.analysis.summary import summarise
 from hil_server.errors import UsageError
+from hil_server.log.reader import read_log
 from hil_server.pages import curves, thinning
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 
 
@@ -135,14 +135,14 @@ def test_requirements_open_the_report(bounce_log):
 def test_the_prediction_is_laid_beside_the_run(write_run, make_bounce, bounce, tmp_path):
     """By default where the run names one; a log that is gone is said, not an error."""
     softer = write_run(make_bounce(force_scale=0.9), "softer", prediction={"log": str(bounce)})
-    seen = Checker(page(open_log(softer)))
+    seen = Checker(page(read_log(softer)))
     both = [one for one in seen.curves if one["group"] == "comparison"]
     assert len(both) == 4 and [line["dash"] for line in both[0]["lines"]] == [False] * 3 + [True] * 3
     assert "largest difference from the prediction: Fx, 11.1 % of the largest force" in seen.text and "prediction" in seen.sections
-    assert not any(one["group"] == "comparison" for one in Checker(page(open_log(bounce))).curves)
-    assert any(one["group"] == "comparison" for one in Checker(page(open_log(bounce), prediction=softer)).curves)
+    assert not any(one["group"] == "comparison" for one in Checker(page(read_log(bounce))).curves)
+    assert any(one["group"] == "comparison" for one in Checker(page(read_log(bounce), prediction=softer)).curves)
     gone = write_run(make_bounce(), "gone", prediction={"log": "nowhere.mcap"})
-    assert "nowhere.mcap cannot be laid beside it" in Checker(page(open_log(gone))).text
+    assert "nowhere.mcap cannot be laid beside it" in Checker(page(read_log(gone))).text
 
 
 def test_columns_without_anything_are_left_out(write_run, make_bounce):
@@ -154,32 +154,32 @@ def test_columns_without_anything_are_left_out(write_run, make_bounce):
     def columns(source):
         return set(re.findall(r"<th[^>]*>([^<]*)</th>", source))
 
-    source = page(open_log(write_run(records)))
+    source = page(read_log(write_run(records)))
     assert not columns(source) & set(heads) and "not measurable: the bodies do not separate" in source
-    source = page(open_log(write_run(make_bounce())))
+    source = page(read_log(write_run(make_bounce())))
     assert {"ratio", "restitution", "e measured"} <= columns(source) and "e predicted" not in columns(source)
 
 
 def test_notes_stand_apart_from_faults(write_run, make_bounce):
     records = make_bounce()
     records["faults"][500:] |= 1 << 19
-    seen = Checker(page(open_log(write_run(records))))
+    seen = Checker(page(read_log(write_run(records))))
     assert "None." in seen.text and "note, no fault" in seen.text and "acceleration_limit" in seen.text
     records["faults"][900:] |= 1 << 9
-    seen = Checker(page(open_log(write_run(records))))
+    seen = Checker(page(read_log(write_run(records))))
     assert "force_limit: a force component is beyond its software limit (tick 900, 0.900 s)." in seen.text
 
 
 def test_incomplete_run_of_one_tick_says_so(write_run, make_bounce, tmp_path):
     (tmp_path / "cut.mcap").write_bytes(write_run(make_bounce()[:1]).read_bytes()[:-5])
-    seen = Checker(page(open_log(tmp_path / "cut.mcap")))
+    seen = Checker(page(read_log(tmp_path / "cut.mcap")))
     assert "This run is incomplete: the file is cut" in seen.text and seen.curves
 
 
 def test_free_running_run_has_no_lateness(write_run, make_bounce):
     free = make_bounce()
     free["realtime_mode"] = 0
-    seen = Checker(page(open_log(write_run(free, facts={"realtime_factor": 87.3}))))
+    seen = Checker(page(read_log(write_run(free, facts={"realtime_factor": 87.3}))))
     assert "lateness" not in seen.sections and "Free-running: no lateness. 87 times real time." in seen.text
 
 
@@ -189,16 +189,16 @@ def test_a_grid_that_follows_a_bus_shows_by_how_much_it_is_off(write_run, make_b
     records["aux"] = 0.0
     records["aux"][:, 0] = np.where(np.arange(len(records)) % 2, -3000.0, 1000.0)
     aux = (("bus_deviation_ns", "ns", "deviation", 1), ("other", "-", "else", 1))
-    log = open_log(write_run(records, "bus", {"grid": {"reference_gains_ppm": -51.5, "moved_ns": -7}}, aux=aux))
+    log = read_log(write_run(records, "bus", {"grid": {"reference_gains_ppm": -51.5, "moved_ns": -7}}, aux=aux))
     assert summarise(log)["bus_deviation_us"]["max"] == 3.0
     seen = Checker(page(log))
     assert "deviation from the clock of the bus" in seen.text and "the clock of the bus gains, ppm -51.5" in seen.text
     assert "Deviation from the clock of the bus" in page(log)
-    assert "clock of the bus" not in page(open_log(write_run(make_bounce(), "no_bus")))
+    assert "clock of the bus" not in page(read_log(write_run(make_bounce(), "no_bus")))
 
 
 def test_empty_run(write_run, make_bounce):
-    assert "no tick" in Checker(page(open_log(write_run(make_bounce()[:0])))).text
+    assert "no tick" in Checker(page(read_log(write_run(make_bounce()[:0])))).text
 
 
 def test_folder_that_cannot_be_made(bounce, tmp_path):

@@ -9,9 +9,9 @@ import pytest
 from hil_server.analysis.programme_page import ProgrammePage
 from hil_server.analysis.report import page
 from hil_server.analysis.summary import summarise
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 from tests.analysis.test_programme_page import requirement
-from tests.telemetry.chromium import CHROMIUM, Browser, wait_for
+from tests.console.chromium import CHROMIUM, Browser, wait_for
 
 pytest.importorskip("websockets")
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")]
@@ -28,7 +28,7 @@ def browser(tmp_path_factory):
 @pytest.fixture(scope="module")
 def report(bounce, tmp_path_factory):
     """A run with eight requirements, one of them violated."""
-    log = open_log(bounce)
+    log = read_log(bounce)
     rows = [requirement(500.0 * i - 300.0, f"requirement {i} with a name of some length") for i in range(8)]
     folder = Path(os.environ.get("HIL_PICTURES") or tmp_path_factory.mktemp("report"))
     file = folder / "report.html"
@@ -128,7 +128,7 @@ def test_a_programme_sorts_and_fits_a_phone(browser, bounce, trip, tmp_path):
     made = ProgrammePage("two", [("A", "", "captured"), ("B", "", "captured"), ("C", "", "captured")], tmp_path)
     for number, path, R1 in (("A", bounce, 0.3), ("B", trip, 0.1)):
         about = {"number": number, "expect": "captured", "verdict": "captured", "passed": True, "R1": R1, "log": str(path)}
-        made.add({**summarise(open_log(path)), **about})
+        made.add({**summarise(read_log(path)), **about})
     file = made.write()
     browser.ask("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
     browser.complaints.clear()

@@ -7,8 +7,8 @@ import pytest
 from hil_server.analysis.side_by_side import compared, table_of, write_page
 from hil_server.cli import main
 from hil_server.config import SHIPPED
+from hil_server.log.reader import read_log
 from hil_server.run.programme import load_programme
-from hil_server.telemetry.log_file import open_log
 
 PROGRAMME = SHIPPED / "programmes" / "damper_comparison.toml"
 
@@ -45,7 +45,7 @@ def test_the_modified_damper_halves_the_loads_of_the_expert_case(run):
     assert all(d["figures"]["penetration_m"] < 0.002 for d in by.values())
     # and they are the figures of the logs
     for d in by.values():
-        log = open_log(d["log"])
+        log = read_log(d["log"])
         assert d["figures"]["axial_n"] == pytest.approx(log.records["F_T"][:, 0].max(), rel=1e-9)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hil_server.analysis.rebound import not_measured
 from hil_server.analysis.summary import microseconds, summarise
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 from rt_kernels.layout import CODES, FAULTS
 
 MASS, SPEED, STIFFNESS, RESTITUTION = 1000.0, 0.2, 4.0e5, 0.9
@@ -49,7 +49,7 @@ def test_what_is_held_is_no_rebound(write_run, make_bounce):
     latched, inwards = make_bounce(), make_bounce()
     latched["capture_time"] = np.where(latched["time_ns"] >= 1_010_000_000, 1.01, -1.0)
     inwards["V_TA"][inwards["contact"] == 0, 0] = -SPEED
-    rebounds = [summarise(open_log(write_run(records)))["contacts"][0]["rebound"] for records in (make_bounce(), latched, inwards)]
+    rebounds = [summarise(read_log(write_run(records)))["contacts"][0]["rebound"] for records in (make_bounce(), latched, inwards)]
     assert rebounds == [pytest.approx(RESTITUTION), None, None]
 
 
@@ -65,7 +65,7 @@ def test_tripped_run(trip_log):
 
 
 def test_facts_of_the_server_take_precedence(write_run, make_bounce):
-    log = open_log(write_run(make_bounce(), facts={"end": "stopped", "exit_code": 4, "overflow": 7}))
+    log = read_log(write_run(make_bounce(), facts={"end": "stopped", "exit_code": 4, "overflow": 7}))
     s = summarise(log)
     assert (s["end"], s["exit_code"], s["overflow"]) == ("stopped", 4, 7)
 
@@ -73,8 +73,8 @@ def test_facts_of_the_server_take_precedence(write_run, make_bounce):
 def test_unfinished_and_empty_runs(write_run, make_bounce):
     running = make_bounce(seconds=0.5)
     running["end_cause"] = 0
-    assert summarise(open_log(write_run(running)))["end"] == "stopped"
-    s = summarise(open_log(write_run(running[:0])))
+    assert summarise(read_log(write_run(running)))["end"] == "stopped"
+    s = summarise(read_log(write_run(running[:0])))
     assert s["ticks"] == 0 and s["contacts"] == [] and not s["captured"] and json.dumps(s, allow_nan=False)
 
 
@@ -87,7 +87,7 @@ def test_notes_are_no_faults(write_run, make_bounce):
     """One clipped tick in a good run: noted, and neither a fault nor a cause."""
     records = make_bounce()
     records["faults"][1500:] |= BIT["acceleration_limit"]
-    s = summarise(open_log(write_run(records)))
+    s = summarise(read_log(write_run(records)))
     assert s["faults"] == [] and s["fault_details"] == [] and s["cause"] is None
     assert s["notes_raised"] == ["acceleration_limit"] and s["note_details"][0]["tick"] == 1500
 
@@ -97,7 +97,7 @@ def test_first_cause_comes_first(write_run, make_bounce):
     records = make_bounce()
     for name, tick in (("operator_stop", 1300), ("following_error", 1200), ("sensor_no_data", 1250), ("tare_drift", 1200)):
         records["faults"][tick:] |= BIT[name]
-    s = summarise(open_log(write_run(records)))
+    s = summarise(read_log(write_run(records)))
     assert s["faults"] == ["following_error", "sensor_no_data", "operator_stop"]
     assert [f["tick"] for f in s["fault_details"]] == [1200, 1250, 1300] and s["fault_details"][0]["time_s"] == pytest.approx(1.2)
     assert s["cause"]["text"].startswith("following_error: a leg") and s["cause"]["tick"] == 1200
@@ -114,7 +114,7 @@ def test_host_that_stood_still_is_the_cause_of_device_faults(write_run, make_bou
     records["periods"][600], records["late_cause"][600] = periods, CODES["late_cause"]["wake_up"]
     for i, name in enumerate((fault, "drive_no_data", "signals_no_data")):
         records["faults"][600 + gap + i :] |= BIT[name]
-    s = summarise(open_log(write_run(records)))
+    s = summarise(read_log(write_run(records)))
     assert s["faults"][0] == fault
     assert s["cause"]["text"].startswith("host too busy") == named
     if named:
@@ -128,11 +128,11 @@ def test_cause_faults_and_notes_on_the_screen(write_run, make_bounce, capsys):
     records = make_bounce()
     records["faults"][700:] |= BIT["acceleration_limit"]
     records["faults"][1200:] |= BIT["force_limit"]
-    print_summary(summarise(open_log(write_run(records))))
+    print_summary(summarise(read_log(write_run(records))))
     said = capsys.readouterr().out
     assert "cause     force_limit: a force component" in said and "(tick 1200, 1.200 s)" in said
     assert "faults    force_limit (tick 1200, 1.200 s)\n" in said and "notes     acceleration_limit (tick 700, 0.700 s)\n" in said
-    print_summary(summarise(open_log(write_run(make_bounce()))))
+    print_summary(summarise(read_log(write_run(make_bounce()))))
     said = capsys.readouterr().out
     assert "faults    none" in said and "cause" not in said and "notes" not in said
     assert f"contact   at 1.000 s: e measured {RESTITUTION:.4f}" in said
@@ -157,6 +157,6 @@ def test_grazes_and_passages_have_no_ratios(write_run, make_bounce):
     graze["V_TA"][:, 0] *= 1e-4
     through["V_TA"][through["contact"] == 0, 0] = -SPEED
     for records, why in ((graze, "a graze"), (through, "not measurable: the bodies do not separate")):
-        contact = summarise(open_log(write_run(records)))["contacts"][0]
+        contact = summarise(read_log(write_run(records)))["contacts"][0]
         assert (contact["rebound"], contact["energy_ratio"], contact["energy_ratio_of_contact"]) == (None, None, None)
         assert contact["rebound_note"] == why and contact["peak_force_n"] > 0.0

@@ -12,8 +12,8 @@ from hil_server.analysis.report import make_report
 from hil_server.analysis.scene import instants, scene
 from hil_server.config import load_test
 from hil_server.line.run_header import configuration
+from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.pictures import Picture
 
 
@@ -36,7 +36,7 @@ def docking(tmp_path_factory):
     short = ("guidance.finish_on_capture=true", "guidance.after_capture_s=0.5", "guidance.contact_max_s=8.0", "test.duration_max_s=12.0",
              "guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0")  # fmt: skip
     simulate(load_test("programmes/virtual_docking_ring.toml", short), Options(out=str(folder), quiet=True, report=False))
-    return open_log(folder / "run.mcap")
+    return read_log(folder / "run.mcap")
 
 
 def test_events_are_in_order_and_tell_the_docking(docking):

@@ -9,15 +9,15 @@ from hil_server.analysis.unit_ledger import OPEN_MAX, as_json, unit_ledger
 from hil_server.analysis.verdict import verdict
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 
 SHORT = ["guidance.contact_max_s=3.0", "guidance.finish_on_capture=true", "guidance.after_capture_s=1.0"]
 
 
 def flown(tmp_path, *settings):
     summary = simulate(load_test("virtual_docking", [*SHORT, *settings]), Options(out=str(tmp_path), quiet=True, report=False))
-    return summary, open_log(summary["log"])
+    return summary, read_log(summary["log"])
 
 
 @pytest.fixture(scope="module")

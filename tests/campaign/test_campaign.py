@@ -21,11 +21,11 @@ from hil_server.campaign.plan import SAMPLINGS, load_plan
 from hil_server.campaign.worst import rerun
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import read_log
+from hil_server.log.writer import LogWriter
 from hil_server.requirements import of_log
 from hil_server.run import branch, replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_writer import LogWriter
 from rt_kernels.layout import CODES
 from tests.processes import wait_for_end
 
@@ -355,7 +355,7 @@ def onwards(tmp_path_factory):
     flown = simulate(load_test(None, ["guidance.contact_max_s=3", "test.duration_max_s=9"]), Options(str(folder / "run"), True, False))
     file = folder / "onwards_campaign.toml"
     file.write_text(FROM.format(log=flown["log"]))
-    return folder, file, open_log(flown["log"])
+    return folder, file, read_log(flown["log"])
 
 
 def test_all_cases_go_on_from_one_state(onwards):
@@ -370,13 +370,13 @@ def test_all_cases_go_on_from_one_state(onwards):
     row = found[1]
     settings = ["guidance.contact_max_s=1.5", *p.settings([row[key] for key in p.keys])]
     begin = branch.resumed(f"{log.path}@contact-0.05s", tuple(settings))
-    one = open_log(simulate(begin.test.config, Options(str(folder / "one"), True, False), begin)["log"])
+    one = read_log(simulate(begin.test.config, Options(str(folder / "one"), True, False), begin)["log"])
     closed = ~np.isin(one.records["motion"], [CODES["motion"][name] for name in ("follow_profile", "freeze")])
     assert row["peak_fx_n"] == np.abs(one.records["F_T"][closed, 0]).max()
     assert row["capture_after_s"] == one.records["capture_time"][-1] - one.records["first_contact_time"][-1]
     # the worst one has a log that goes on from the same tick, and the requirement of the campaign
     worst = rerun(p, [2], p.conditions(), folder / "out")[0]
-    flown = open_log(worst["log"])
+    flown = read_log(worst["log"])
     assert flown.header.branch["tick"] == flown.records["tick"][0] == p.begin.tick
     assert flown.records["capture_time"][-1] - flown.records["first_contact_time"][-1] == found[2]["capture_after_s"]
     assert found[2]["verdict light"] == "violated" == {one.name: one.verdict for one in of_log(flown)}["light"]

@@ -18,11 +18,11 @@ from hil_server.config import SHIPPED, load_test, toml_text
 from hil_server.console.picture import Picture, picture_of
 from hil_server.line import assembly
 from hil_server.line.run_header import configuration, header
+from hil_server.log.reader import read_log
+from hil_server.log.record import record_dtype
+from hil_server.log.writer import LogWriter
 from hil_server.run.replay import replay
 from hil_server.run.stand import opened_in_order
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES
 from tests.contracts import devices, guide, test_mechanisms, test_ports, test_registry_lines, test_stages
 from tests.contracts.test_ports import made, opened  # noqa: F401
@@ -261,7 +261,7 @@ def stand_run(package, tmp_path_factory):
         for _, box in boxes.values():
             box.gone()
             box.close()
-    return open_log(folder / "run.mcap"), {term.name: term.seconds for term in test.ledger.terms}, test.ledger.measured_leg_delay_s
+    return read_log(folder / "run.mcap"), {term.name: term.seconds for term in test.ledger.terms}, test.ledger.measured_leg_delay_s
 
 
 def test_wrench_sensor_runs_a_test_and_its_wrench_is_in_the_log(stand_run):
@@ -291,7 +291,7 @@ def simulated_run(out, *overrides):
     """Log of the shipped contact test with these overrides, as the command line does it."""
     settings = [word for item in overrides for word in ("--set", item)]
     assert cli.main(["simulate", CONTACT, *settings, "--out", str(out)]) == 0
-    return open_log(next(Path(out).glob("*.mcap")))
+    return read_log(next(Path(out).glob("*.mcap")))
 
 
 def values_at(log, tick):

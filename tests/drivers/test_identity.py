@@ -19,9 +19,9 @@ from hil_server.config import load_test, narrowing
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError, DeviceError
 from hil_server.line import assembly
+from hil_server.log.reader import read_log
 from hil_server.run import leg_record
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.log_file import open_log
 from tests.drivers.peers.ati_can import AtiCanPeer
 from tests.drivers.peers.serial_sensors import RobotiqPeer
 
@@ -145,11 +145,11 @@ def test_hardware_without_identity_is_refused_with_the_lines_to_write(hardware, 
     with pytest.raises(DeviceError, match=r"identity\[1\].serial is 2 at the device, 4 .*identity\[3\]: are the two exchanged"):
         run_live(hardware(exchanged), options)
     summary = run_live(hardware(found), options)
-    devices = open_log(summary["log"]).header.devices
+    devices = read_log(summary["log"]).header.devices
     assert list(devices) == ["mechanism_signals", "wrench_sensor", *(f"drives[{i}]" for i in range(6))]
     assert "serial = 3" in devices["drives[2]"]
     unknown = "delay not known, counted as 0: wrench_sensor.filter_delay_s (of rdt"
-    forced = [row["text"] for row in done_to_the_run(open_log(summary["log"])) if row["kind"] == "forced"]
+    forced = [row["text"] for row in done_to_the_run(read_log(summary["log"])) if row["kind"] == "forced"]
     assert any(line.startswith(f"armed by --force, {unknown}") for line in forced)
     # without --force the delay is asked for before a device is opened
     monkeypatch.setenv("HOME", str(tmp_path))

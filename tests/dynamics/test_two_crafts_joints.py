@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.telemetry import commands
+from hil_server.bus import commands
 from rt_kernels.context import Vehicles
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_crafts import TwoCrafts

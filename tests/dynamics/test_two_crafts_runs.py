@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
+from hil_server.log.reader import read_log
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.context import Vehicles
 from rt_kernels.layout import CODES
 from rt_kernels.model.craft_file import read_craft
@@ -120,7 +120,7 @@ def fly(folder, *overrides, until=9.0):
     case = ("initial_conditions.velocity_x_m_s=0.14", "initial_conditions.lateral_y_m=0.05", "initial_conditions.lateral_z_m=0.02")
     config = load_test(VIRTUAL, [f"test.duration_max_s={until}", "telemetry.log_every=1", *case, *overrides])
     log = simulate(config, Options(out=str(folder), quiet=True, report=False))["log"]
-    opened = open_log(log)
+    opened = read_log(log)
     return opened, log
 
 

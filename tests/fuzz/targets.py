@@ -81,9 +81,9 @@ def short_log(folder: Path, name: str, overrides: tuple[str, ...]) -> Path:
 
 def small_log(folder: Path, count: int = 60) -> Path:
     """A log with every field filled, aux channels, a header, a few ticks a chunk, no configuration that could be built."""
-    from hil_server.telemetry.log_header import LogHeader
-    from hil_server.telemetry.log_writer import LogWriter
-    from hil_server.telemetry.record import record_dtype
+    from hil_server.log.header import LogHeader
+    from hil_server.log.record import record_dtype
+    from hil_server.log.writer import LogWriter
 
     aux = (("damper_stroke", "m", "strokes", 3), ("temperature", "K", "oil", 1))
     header = LogHeader("fuzz", build_id="id", mode="live", configuration={"configuration.toml": "a = 1\n"}, aux=aux, host={"kernel": "6"},
@@ -162,11 +162,11 @@ class Logs(Target):
         return (body[:16] + struct.pack("<QII", size, crc, len(compression)) + compression + len(packed).to_bytes(8, "little") + packed)
 
     def run(self, given):
-        from hil_server.telemetry.log_file import open_log
+        from hil_server.log.reader import read_log
 
         self.file.write_bytes(given)
         with refusing():
-            log = open_log(self.file)
+            log = read_log(self.file)
             log.damaged()
             log.missing()
             assert (np.diff(log.records["tick"]) > 0).all()
@@ -180,9 +180,9 @@ class Sealed(Target):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        from hil_server.telemetry.log_file import open_log
+        from hil_server.log.reader import read_log
 
-        self.logs = [open_log(short_log(folder, name, overrides)) for name, overrides in LINES.items()]
+        self.logs = [read_log(short_log(folder, name, overrides)) for name, overrides in LINES.items()]
         self.original = folder / "plain" / "run.mcap"
         self.number = 0
 
@@ -224,10 +224,10 @@ class Sealed(Target):
         from hil_server.analysis.comparison import compare_logs
         from hil_server.analysis.export import SUFFIXES, export
         from hil_server.analysis.summary import summarise
+        from hil_server.log.reader import read_log
+        from hil_server.log.record import record_dtype
+        from hil_server.log.writer import LogWriter
         from hil_server.run import replay
-        from hil_server.telemetry.log_file import open_log
-        from hil_server.telemetry.log_writer import LogWriter
-        from hil_server.telemetry.record import record_dtype
 
         which, changes, changed, drop, use, form = given
         log = self.logs[which]
@@ -259,9 +259,9 @@ class Sealed(Target):
             elif use == "what_if":
                 replay.replay(file, overrides=("compensation.lead_factor=0.5",))
             elif use == "summary":
-                summarise(open_log(file))
+                summarise(read_log(file))
             elif use == "compare":
-                compare_logs(open_log(self.original), open_log(file))
+                compare_logs(read_log(self.original), read_log(file))
             else:
                 export(file, form, self.folder / f"out{SUFFIXES[form]}")
 
@@ -413,7 +413,7 @@ class Checkpoints(Target):
         from dataclasses import replace
 
         from hil_server.line.checkpoints import put_back
-        from hil_server.telemetry.checkpoint import Checkpoint
+        from hil_server.log.checkpoint import Checkpoint
 
         line, parts, head = given
         test, kept, _ = self.lines[line]
@@ -541,12 +541,12 @@ class Messages(Target):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        from hil_server.bus.desks import CommandDesk, HandDesk
+        from hil_server.bus.wire import pack
         from hil_server.client import _Decoder
-        from hil_server.telemetry.desks import CommandDesk, HandDesk
-        from hil_server.telemetry.wire import pack
         from rt_kernels.layout import LAYOUT_HASH
         from rt_kernels.ring import SharedBlock
-        from tests.telemetry.list_socket import ListSocket
+        from tests.bus.list_socket import ListSocket
 
         self.block = SharedBlock.create(16, 0)
         self.now = 1000.0
@@ -581,8 +581,8 @@ class Messages(Target):
         return kind, frames, rng.choice((0.001, 0.02, 5.0))
 
     def run(self, given):
-        from hil_server.telemetry.record import LayoutMismatchError
-        from hil_server.telemetry.wire import MalformedError
+        from hil_server.bus.wire import MalformedError
+        from hil_server.log.record import LayoutMismatchError
 
         kind, frames, later = given
         self.now += later

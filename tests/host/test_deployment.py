@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hil_server.bus import wire
 from hil_server.host import preflight
 from hil_server.host.late_causes import CAUSES
-from hil_server.telemetry import wire
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

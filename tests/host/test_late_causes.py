@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 
+from hil_server.bus.drain import Recorder
 from hil_server.host import late_watch, switch_trace
 from hil_server.host.late_causes import CAUSES, REMEDIES, Around, Late, cause_of, summed_up
 from hil_server.host.late_watch import LateWatch
 from hil_server.host.switch_trace import NONE, SoftirqTrace, SwitchTrace
-from hil_server.telemetry.drain import Recorder
 from rt_kernels.late_ticks import LATE_TICK, LateTicks
 from rt_kernels.layout import CODES
 from tools import late_causes as tool

@@ -6,7 +6,7 @@ import numpy as np
 
 from hil_server.config import load_test
 from hil_server.line import assembly
-from hil_server.telemetry.record import record_dtype
+from hil_server.log.record import record_dtype
 from rt_kernels.layout import CODES
 from tests.open_stand import opened
 

@@ -10,7 +10,7 @@ from hil_server.host.build import build_id
 from hil_server.line import assembly
 from hil_server.line.checkpoints import Keeper, put_back, same_sample, take
 from hil_server.line.free_run import blocks
-from hil_server.telemetry.checkpoint import Checkpoint
+from hil_server.log.checkpoint import Checkpoint
 
 # a stand with drives, delays and noise; an ideal one with a unit of many parts; hydraulic legs; contact that rubs
 CASES = {

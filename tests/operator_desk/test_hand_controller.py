@@ -24,13 +24,13 @@ from drivers.hand_controllers import FaultyDeviceError, Reading
 from drivers.hand_controllers.evdev import ABS, EVENT, KEY, SYN, SYN_DROPPED, EvdevSource
 from drivers.hand_controllers.keyboard import HELD_FOR, KeyboardSource
 from drivers.hand_controllers.serial_box import FRAME, SerialBoxSource, checksum, encode
+from hil_server.bus.desks import HandDesk
 from hil_server.cli import main
 from hil_server.config.toml_text import dumps
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.calibration import Axis, Calibration, desk_of, load
 from hil_server.operator_desk.sender import HandSender
 from hil_server.operator_desk.station import Station, readable
-from hil_server.telemetry.desks import HandDesk
 from rt_kernels.command_latch import CommandLatch
 from rt_kernels.events.docking import DockingEvents
 from rt_kernels.layout import BITS, SAMPLE_DTYPE

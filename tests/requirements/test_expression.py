@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from hil_server.log.record import aux_channels, record_dtype
 from hil_server.requirements.expression import ExpressionError, UnknownChannelError, channels, expression
 from hil_server.requirements.units import of_suffix, suffixes, unit
-from hil_server.telemetry.record import aux_channels, record_dtype
 
 AUX = aux_channels([("probe.stroke", "m", "", 1), ("latch", "N", "", 4), ("odd", "SI", "", 1), ("latch", "N", "", 1)])
 

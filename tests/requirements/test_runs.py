@@ -9,6 +9,9 @@ import zmq
 from junitparser import Failure, JUnitXml, Skipped
 
 from hil_server import cli
+from hil_server.bus.process import TelemetryProcess
+from hil_server.bus.settings import TelemetrySettings
+from hil_server.bus.wire import unpack
 from hil_server.campaign import statistics
 from hil_server.campaign.case import run_case
 from hil_server.campaign.plan import load_plan
@@ -18,14 +21,11 @@ from hil_server.config.files import parse_toml
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.run_header import configuration
+from hil_server.log.header import LogHeader
+from hil_server.log.reader import read_log
 from hil_server.requirements import MET, NOT_JUDGED, VIOLATED, Result, Watch, of_log
 from hil_server.run.programme import assemble_all, is_programme, load_programme
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.process import TelemetryProcess
-from hil_server.telemetry.settings import TelemetrySettings
-from hil_server.telemetry.wire import unpack
 from rt_kernels.ring import SharedBlock
 
 DOCKING = SHIPPED / "programmes" / "docking.toml"
@@ -106,7 +106,7 @@ def test_junit_has_every_requirement(ran):
 
 
 def test_the_log_says_the_same_again_and_in_any_pieces(ran):
-    log = open_log(ran[1]["log"])
+    log = read_log(ran[1]["log"])
     again = of_log(log)
     said = [one.as_dict() | {"marks": []} for one in again]  # what was done to the run is of the summary: here nothing
     assert said == ran[1]["requirements"] and [Result.from_dict(one) for one in said] == again
@@ -132,7 +132,7 @@ def test_a_thinned_log_keeps_what_the_run_saw(test_file):
     row = {"name": "acceleration", "channel": "max(abs(A_TA[0:3]))", "below_m_s2": 1e-9}
     config = load_test(DOCKING, [*QUICK, "telemetry.log_every=500"], [row])
     summary = simulate(config, Options(out=str(test_file.parent / "thinned"), quiet=True, report=False))
-    log = open_log(summary["log"])
+    log = read_log(summary["log"])
     kept = next(one for one in summary["requirements"] if one["name"] == "acceleration")
     alone = of_log(log, [row])[0]
     whole = simulate(load_test(DOCKING, list(QUICK), [row]), Options(out=str(test_file.parent / "whole"), quiet=True, report=False))
@@ -235,7 +235,7 @@ def test_a_case_of_a_campaign_is_judged_and_the_statistics_count():
 
 def test_the_bus_says_live_what_the_log_says_in_the_end(ran, tmp_path):
     """The records of a run through the telemetry process: topic `requirements` comes to the log's results."""
-    log = open_log(ran[1]["log"])
+    log = read_log(ran[1]["log"])
     header = LogHeader(run_id="live", mode="live", configuration=log.header.configuration, aux=log.header.aux)
     block = SharedBlock.create(4096, log.header.aux_count)
     any_port = "tcp://127.0.0.1:*"
@@ -265,7 +265,7 @@ def test_the_bus_says_live_what_the_log_says_in_the_end(ran, tmp_path):
     finally:
         if process.alive:
             process.kill()
-    results = [one.as_dict() for one in of_log(open_log(closed["path"]))]
+    results = [one.as_dict() for one in of_log(read_log(closed["path"]))]
     assert results == [one.as_dict() for one in of_log(log)] == told[-1]["requirements"]
     first = {one["name"]: one for one in told[0]["requirements"]}
     assert first['peak <force> & "more"']["verdict"] == NOT_JUDGED and told[0]["run"] == "live"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hil_server.log.record import record_dtype
 from hil_server.requirements import MET, NOT_JUDGED, VIOLATED, Watch, read
 from hil_server.requirements.declaration import faults_of
 from hil_server.requirements.expression import channels
 from hil_server.requirements.stl import formula
-from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES
 
 with warnings.catch_warnings():

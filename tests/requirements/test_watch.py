@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from hil_server.errors import ConfigurationError
+from hil_server.log.record import aux_channels, record_dtype
 from hil_server.requirements import MET, NOT_JUDGED, VIOLATED, Watch, of_log, read
 from hil_server.requirements.declaration import faults_of
-from hil_server.telemetry.record import aux_channels, record_dtype
 from rt_kernels.layout import BITS, CODES
 
 AUX = aux_channels([("gap", "m", "", 1)])

@@ -7,8 +7,8 @@ import pytest
 
 from drivers.drives import cia402, cia408
 from hil_server.config import load_test
+from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 from tests.drivers.library_drives import LibraryDrives
 from tests.safety.conftest import PERIOD, names
@@ -146,7 +146,7 @@ def test_a_wrong_zero_of_a_leg_ends_with_exit_3_and_no_leg_has_moved(tmp_path, o
     summary = simulate(load_test(None, [*QUICK, faults, "guidance.fault_s=0.1", "stand.virtual.leg_noise_m=0.0"]),
                        Options(out=str(tmp_path), quiet=True, report=False))  # fmt: skip
     assert summary["exit_code"] == 3 and summary["end"] == "tripped" and fault in summary["faults"]
-    r = open_log(summary["log"]).records
+    r = read_log(summary["log"]).records
     assert (r["safety_state"] == STATE["not_armed"]).all() and np.ptp(r["measured_leg"], axis=0).max() < 1e-9
     assert phases(r) == ["idle", "fault", "ended"]
 

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import zmq
 
+from hil_server.bus.wire import STATUS, connect, unpack
 from hil_server.cli import main
 from hil_server.client import Client, RefusedError
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import HilError
 from hil_server.line.free_run import blocks
+from hil_server.log.reader import read_log
+from hil_server.log.writer import LogWriter
 from hil_server.operator_desk.sender import HandSender
 from hil_server.run import branch, replay
 from hil_server.run.again import tick_asked_for
 from hil_server.run.session import Options, run_live, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.wire import STATUS, connect, unpack
 from rt_kernels.layout import CODES, FIELDS, SAMPLE_DTYPE
 
 KEPT = [name for name, *_ in FIELDS if name.startswith(("X_", "V_", "joint_", "leg_demand", "phase"))]
@@ -97,7 +97,7 @@ def test_flown_again_from_where_it_was(fly):
     again(client, time_s=1.2)
     flying.wait(lambda s: s["run"] != first["run"] and s["tick"] > 1400)
     ended = flying.land(client)
-    logs = [open_log(path) for path in ended["flights"]]
+    logs = [read_log(path) for path in ended["flights"]]
     assert len(logs) == 2 and ended["log"] == ended["flights"][-1] and ended["end"] == "tripped"
     one, two = logs
     assert one.end["end"] == "again" and one.complete and two.complete
@@ -130,7 +130,7 @@ def test_operator_is_waited_for(fly):
     held = flying.wait(lambda s: s["hand_accepted"] >= 20, not_ready)
     assert held["tick"] == 999 and held["log_ticks"] == 0
     flying.wait(lambda s: s["tick"] >= 1100, lambda: hand.send([0.0] * 6, 1))
-    log = open_log(flying.land(client)["log"])
+    log = read_log(flying.land(client)["log"])
     assert log.records["tick"][0] == 1000 and not log.missing() and replay.replay(log.path, verify=True)["equal"]
 
 
@@ -170,7 +170,7 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
         asked = client.again(time_s=at_s)
         assert asked.command == "again" and asked.tick > since + 2500
         flying.wait(lambda s: s["run"] != first["run"])
-        one = open_log(first["log_path"])
+        one = read_log(first["log_path"])
         before = one.records["tick"] < tick_asked_for(one, 30.0, at_s)
         standing = int(one.records["tick"][before][-1])
         flying.wait(lambda s: s["tick"] == standing)
@@ -186,7 +186,7 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
         ended = flying.land(client)
         client.close()
         hand.close()
-    one, two = (open_log(path) for path in ended["flights"])
+    one, two = (read_log(path) for path in ended["flights"])
     assert one.header.mode == two.header.mode == "live" and two.header.branch["lost"] == [branch.LOST_OF_A_LIVE_RUN]
     assert one.records["command_code"][np.searchsorted(one.records["tick"], asked.tick)] == CODES["command"]["again"]
     assert tuned(two, "guidance.coarse_m_s")[0] == 0.02 and tuned(two, "guidance.coarse_m_s")[-1] == 0.01
@@ -208,12 +208,12 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
 def test_live_run_over_a_wire_goes_on_with_a_stand_in_software(tmp_path):
     """The stages are as they were; the stand in software has followed the recorded set points and is where the recorded one is."""
     config = load_test(SHIPPED / "programmes" / "docking.toml", ["test.duration_max_s=5"])
-    log = open_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
+    log = read_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
     log.header.mode = "live"  # as one whose stand nobody can put back
     writer = LogWriter(tmp_path / "live.mcap", log.header)
     writer.write(log.records)
     writer.close({})
-    live = open_log(tmp_path / "live.mcap")
+    live = read_log(tmp_path / "live.mcap")
     begin = branch.at_tick(live, 4000)
     assert begin.lost == [branch.LOST_OF_A_LIVE_RUN]
     sample = begin.test.line.sample[0]
@@ -242,7 +242,7 @@ def test_time_asked_for(tmp_path):
 
 
 def test_hardware_is_never_put_back():
-    from hil_server.telemetry.commands import encode, why_not
+    from hil_server.bus.commands import encode, why_not
 
     assert encode("again") == (CODES["command"]["again"], (30.0, -1.0))
     assert "no part of this run acts on it" in why_not({}, "again", (30.0, -1.0))

@@ -6,11 +6,11 @@ import pytest
 from hil_server.analysis.rehearsal import score_sheet
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import read_log
 from hil_server.operator_desk.script import load, rows_of_log
 from hil_server.run import replay
 from hil_server.run.programme import load_programme
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import phases
 
@@ -24,7 +24,7 @@ def fly(tmp_path, script, *overrides, base="programmes/berthing_operator.toml"):
     (tmp_path / "operator.csv").write_text(script)
     settings = [*QUICK, "commands.part=script", f"commands.file={tmp_path / 'operator.csv'}", *overrides]
     summary = simulate(load_test(base, settings), Options(out=str(tmp_path / "run"), quiet=True, report=False))
-    return summary, open_log(summary["log"])
+    return summary, read_log(summary["log"])
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import pytest
 from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError, UsageError, VerdictError
+from hil_server.log.checkpoint import places
+from hil_server.log.format import LogError
+from hil_server.log.reader import read_log
+from hil_server.log.writer import LogWriter
 from hil_server.run import branch, replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.checkpoint import places
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_format import LogError
-from hil_server.telemetry.log_writer import LogWriter
 
 SHORT = ["guidance.contact_max_s=3", "test.duration_max_s=9", "telemetry.checkpoint_every_s=1"]
 QUIET = {"quiet": True, "report": False}
@@ -24,13 +24,13 @@ QUIET = {"quiet": True, "report": False}
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    return open_log(simulate(load_test(None, SHORT), Options(out=str(folder / "run"), **QUIET))["log"])
+    return read_log(simulate(load_test(None, SHORT), Options(out=str(folder / "run"), **QUIET))["log"])
 
 
 def goes_on(log, when, folder, *overrides):
     begin = branch.at_tick(log, branch.moment(log, when), overrides)
     summary = simulate(begin.test.config, Options(out=str(folder), **QUIET), begin)
-    return open_log(summary["log"]), summary
+    return read_log(summary["log"]), summary
 
 
 def same(a, b):
@@ -130,7 +130,7 @@ def test_damage_and_other_builds(log, tmp_path, monkeypatch):
     data[place.offset + place.length // 2] ^= 1
     damaged.write_bytes(data)
     with pytest.raises(LogError, match="checkpoint at .* s is damaged"):
-        branch.at_tick(open_log(damaged), 2500)
+        branch.at_tick(read_log(damaged), 2500)
     # ticks that are missing on the way
     gap = _copy(log, tmp_path / "gap.mcap", lambda records: None, leave_out=slice(1000, 1100))
     with pytest.raises(LogError, match="ticks 1000 to 1099 are missing"):
@@ -155,7 +155,7 @@ def _copy(log, path, change, leave_out=slice(0, 0)):
     writer = LogWriter(path, log.header)
     writer.write(np.delete(records, np.arange(log.ticks)[leave_out]))
     writer.close({})
-    return open_log(path)
+    return read_log(path)
 
 
 def test_verb(log, tmp_path, capsys):
@@ -180,7 +180,7 @@ def tuned(tmp_path_factory):
     """The shipped docking whose lead factor is changed from 2.0 s on, and is on its way at 2.05 s."""
     folder = tmp_path_factory.mktemp("tuned")
     config = load_test("docking_tuned.toml", SHORT)
-    return open_log(simulate(config, Options(out=str(folder / "run"), **QUIET))["log"])
+    return read_log(simulate(config, Options(out=str(folder / "run"), **QUIET))["log"])
 
 
 def values(log, name):
@@ -242,7 +242,7 @@ FREE = ["guidance.close_before_s=0.6", "setpoint_kinematics.blend_s=0.05"]
 @pytest.fixture(scope="module")
 def winged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("winged")
-    return open_log(simulate(load_test(None, [*SHORT, *WINGS, *FREE]), Options(out=str(folder / "run"), **QUIET))["log"])
+    return read_log(simulate(load_test(None, [*SHORT, *WINGS, *FREE]), Options(out=str(folder / "run"), **QUIET))["log"])
 
 
 @pytest.mark.parametrize("key", ["active_vehicle.body.hub.rigid.mass_kg=1800.0", "active_vehicle.body.hub.rigid.mass_kg=900.0"])

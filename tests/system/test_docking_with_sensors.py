@@ -9,9 +9,9 @@ from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line.assembly import emulated_sensor
 from hil_server.line.run_header import configuration
+from hil_server.log.reader import read_log
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS
 from tests.open_stand import opened
 from tools.live_fault_matrix import QUICK, SENSORS
@@ -30,7 +30,7 @@ def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
     settings = [*QUICK, "test.duration_max_s=0.8", f"stand.wrench_sensor.part={part}", *SENSORS[part]]
     config = load_test(None, opened(settings))
     summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True))
-    log = open_log(summary["log"])
+    log = read_log(summary["log"])
     records, scale = log.records, log.header.calibration["context"]["sensor_scale"]
     damaged = sum(BITS["sensor_status"][name] for name in ("corrupt", "saturated", "out_of_range", "device_fault", "stale"))
     # a record that was cut while its line was not read yet ends in the first ticks; on a busy machine the answer to a request that was

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from hil_server import cli
+from hil_server.bus.commands import TIME_IS_UP
 from hil_server.client import Client
 from hil_server.config import load_test
 from hil_server.line import assembly
+from hil_server.log.reader import read_log
 from hil_server.run import session
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.commands import TIME_IS_UP
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
@@ -41,7 +41,7 @@ def test_a_live_run_whose_time_is_up_is_led_home(tmp_path):
     config = load_test(None, of(tmp_path, "test.duration_max_s=1.3"))
     summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert summary["end"] == "time" and summary["exit_code"] == 1 and summary["complete"]
-    r = open_log(summary["log"]).records
+    r = read_log(summary["log"]).records
     at = int(np.flatnonzero(r["command_code"] == COMMAND["park"])[0])
     assert 1.3 <= r["time_ns"][at] * 1e-9 < 1.3 + 1e-3 * r["periods"][at] and r["command_arg"][at][0] == TIME_IS_UP
     assert np.abs(r["leg_rate_setpoint"][at]).max() > 100 * IN_FRAME, "it was moving"
@@ -68,7 +68,7 @@ def test_an_error_of_the_supervisor_leads_the_platform_home_and_keeps_the_record
     config = load_test(None, of(tmp_path))
     with pytest.raises(RuntimeError, match="a defect"):
         run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
-    log = open_log(tmp_path / "run" / "run.mcap")
+    log = read_log(tmp_path / "run" / "run.mcap")
     assert log.complete and log.end["exit_code"] == 5 and "a defect" in log.end["failed"]
     at = int(np.flatnonzero(log.records["command_code"] == COMMAND["park"])[0])
     assert np.abs(log.records["leg_rate_setpoint"][at]).max() > IN_FRAME and comes_to_rest(log.records, config)
@@ -165,7 +165,7 @@ def test_an_abort_before_the_first_tick_moves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(session, "Recoverer", with_an_abort)
     summary = run_live(load_test(None, of(tmp_path)), Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert summary["end"] == "tripped" and summary["exit_code"] == 3 and len(answers) == 1 and answers[0].tick == 0
-    r = open_log(summary["log"]).records
+    r = read_log(summary["log"]).records
     assert "operator_stop" in fault_names(r["faults"][-1])
     assert set(r["safety_state"]) == {CODES["safety_state"]["not_armed"]}, "nothing of ours was sent"
     assert set(r["phase"]) <= {PHASE["idle"], PHASE["fault"], PHASE["ended"]}

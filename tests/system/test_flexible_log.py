@@ -9,10 +9,10 @@ from hil_server.campaign.case import run_case
 from hil_server.config import SHIPPED, load_test, test_from_toml
 from hil_server.config.modal_data import read_csv
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import read_log
+from hil_server.log.record import scalar_names
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.record import scalar_names
 from rt_kernels.dynamics import modal
 from rt_kernels.layout import CODES, FIELDS
 from tests.config.test_modal_data import f06_text
@@ -45,7 +45,7 @@ def test_replay_without_the_file_and_with_another_mathematics_library(tmp_path, 
     config = load_test(test_file(tmp_path / "input", ending), list(SHORT))
     log = simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"]
     shutil.rmtree(tmp_path / "input")
-    run = open_log(log)
+    run = read_log(log)
     bent = np.abs(run.aux("target_port_displacement")[run.records["motion"] == CODES["motion"]["free"]]).max()  # the closed loop
     assert bent > 1e-6 and replay.replay(log, verify=True)["equal"]
     y = config.initial_conditions["lateral_y_m"]
@@ -73,7 +73,7 @@ def test_other_modes_by_override_are_read(tmp_path):
 def test_names_of_more_than_150_craft_and_300_mechanism_channels(tmp_path):
     """Poses, twists, wrenches, momentum, control and profile of the craft from the table, their ports' bending, and the probe's own."""
     config = load_test(SHIPPED / "programmes" / "virtual_docking_flexible.toml", list(SHORT))
-    log = open_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
+    log = read_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
     writers = ("forward_kinematics", "wrench", "guidance", "control", "compensation", "dynamics")
     craft = {name for field, _, count, _, _, writer, *_ in FIELDS if writer in writers for name in scalar_names(field, count)}
     craft |= {name for name in log.aux_names if "_port_" in name}

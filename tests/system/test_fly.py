@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from hil_server import cli
 from hil_server.client import Client
 from hil_server.config import SHIPPED, load_test
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 from tools.interrupt_instants import handles_sigterm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def test_one_command_runs_the_rehearsal_and_its_page_flies_it(tmp_path):
             client.command("stop")
         out, err = process.communicate(timeout=90)
         assert "stopped" in out, (out, err)
-        log = open_log(tmp_path / "run" / "run.mcap")
+        log = read_log(tmp_path / "run" / "run.mcap")
         assert "rehearsal = true" in log.header.configuration["configuration.toml"] and 'operator = "Ada"' in str(log.header.configuration)
     finally:
         process.kill()

@@ -7,9 +7,9 @@ from hil_server import cli
 from hil_server.config import load_test
 from hil_server.config.loader import DEFAULT_TEST
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import read_log
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.codes import bit_names
 from rt_kernels.layout import CODES
 from tests.control.fmu import factory
@@ -49,7 +49,7 @@ def docking(request, tmp_path_factory):
 def test_it_docks_and_the_controller_is_what_acts(docking):
     summary, _ = docking
     assert summary["captured"] and summary["exit_code"] == 0
-    records = open_log(summary["log"]).records
+    records = read_log(summary["log"]).records
     pressed = (records["control_request"] & 1) > 0
     assert 100 < pressed.sum() < len(records)
     assert (records["control_A"][:, 0] == np.where(pressed, FORCE, 0.0)).all()
@@ -70,7 +70,7 @@ def test_the_replay_is_equal_by_bytes(docking, monkeypatch, tmp_path):
 
 
 def test_the_log_names_the_fmu(docking):
-    header = open_log(docking[0]["log"]).header
+    header = read_log(docking[0]["log"]).header
     (note,) = [note for note in header.notes if note.startswith("control: ")]
     config = load_test(docking[1] / "controlled.toml")
     assert f"FMU controller (version 1.4, factory; FMI {note.partition('FMI ')[2][0]}.0), sha256 {config.control['sha256']}" in note
@@ -96,7 +96,7 @@ def test_a_replay_with_another_fmu_is_refused(docking, tmp_path):
 def test_a_failure_trips_and_the_log_is_whole(tmp_path, how, failure):
     summary = flown(tmp_path, 2, {"fail": how, "fail_time": FAIL_TIME}, ["control.patience_s=1.0"])
     assert summary["exit_code"] == 3 and summary["end"] == "tripped" and "control_failed" in summary["faults"]
-    log = open_log(summary["log"])
+    log = read_log(summary["log"])
     assert not log.incomplete and not log.damaged() and not log.missing()
     records = log.records
     failed = np.flatnonzero(records["time_ns"] >= FAIL_TIME * 1e9)[0]

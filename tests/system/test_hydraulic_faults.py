@@ -8,9 +8,9 @@ import pytest
 
 from drivers.simulated.injections import HYDRAULIC, IN_PROCESS
 from hil_server.config import load_test
+from hil_server.log.reader import read_log
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
 
@@ -88,7 +88,7 @@ def test_supply_loss_over_the_wires(tmp_path):
     }
     settings = [*HYDRAULIC_STAND, "test.duration_max_s=3.0", *(f"telemetry.{socket}=tcp://127.0.0.1:*" for socket in SOCKETS)]
     summary = run_live(load_test(None, settings), Options(out=str(tmp_path), quiet=True, report=False, force=True, stand=stand))
-    log = open_log(summary["log"])
+    log = read_log(summary["log"])
     assert summary["exit_code"] == 3 and not log.incomplete
     last = log.records[-1]
     assert fault_names(last["faults"]) & STOPPING == {"supply_pressure"}

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from hil_server import cli, interrupts
+from hil_server.bus import process as telemetry_process
 from hil_server.line import assembly
+from hil_server.log.reader import read_log
 from hil_server.run import identification, progress, session, stand
-from hil_server.telemetry import process as telemetry_process
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 
 SHORT = ["--set", "test.duration_max_s=0.6"]
@@ -353,7 +353,7 @@ def test_presses_while_the_loop_runs(phases, end, tmp_path, monkeypatch, capsys)
     assert [line for line in said.err.splitlines() if line.startswith("interrupted")] == [
         f"interrupted: the loop has ended, the log is complete: {tmp_path / 'run' / 'run.mcap'}"
     ]
-    log = open_log(tmp_path / "run" / "run.mcap")
+    log = read_log(tmp_path / "run" / "run.mcap")
     assert log.complete and log.records["time_ns"][-1] < 100e9
     rate = np.diff(log.records["leg_setpoint"], axis=0)[-3:]
     assert np.abs(rate).max() < 1e-9, "the setpoints rest at the end"

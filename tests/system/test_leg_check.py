@@ -9,9 +9,9 @@ import pytest
 from hil_server import cli
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import read_log
 from hil_server.run import leg_record
 from hil_server.run.leg_check import WAY_M, found_in, run_on
-from hil_server.telemetry.log_file import open_log
 
 STAND = SHIPPED / "stands" / "docking_stand.toml"
 
@@ -21,7 +21,7 @@ def log(tmp_path_factory):
     """The log of a whole stand."""
     found, path = run_on(STAND, out=str(tmp_path_factory.mktemp("legs") / "run"))
     assert all(one.good for one in found)
-    return open_log(path)
+    return read_log(path)
 
 
 def test_each_leg_moves_alone_by_its_way(log):

@@ -6,10 +6,10 @@ import pytest
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import read_log
 from hil_server.operator_desk.script import rows_of_log
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from tests.system.line_runs import QUICK
 from tools.live_changes import bounds_broken, measure, study, with_rows
 
@@ -33,7 +33,7 @@ def test_random_changes_leave_the_setpoints_within_their_bounds_and_replay_equal
 def test_a_jump_would_be_seen(both):
     """The measure itself: a demand of 10 um at once behind a change breaks the bound."""
     _, folder = both
-    log, reference = open_log(folder / "with" / "run.mcap"), open_log(folder / "without" / "run.mcap")
+    log, reference = read_log(folder / "with" / "run.mcap"), read_log(folder / "without" / "run.mcap")
     platform = load_test(None, QUICK).stand["platform"]
     at = np.flatnonzero((log.records["tune_answer"] == 1) & (log.records["phase"] == 2))[0] + 5
     log.records = log.records.copy()
@@ -45,7 +45,7 @@ def test_a_jump_would_be_seen(both):
 def test_a_log_names_what_was_changed_and_a_what_if_changes_it_too(both):
     _, folder = both
     path = folder / "with" / "run.mcap"
-    log = open_log(path)
+    log = read_log(path)
     changed = [r for r in rows_of_log(log) if r.what == "tune"]
     assert len(changed) == 40 and {r.parameter for r in changed} <= {t["name"] for t in log.header.tunables}
     same = replay.replay(path, overrides=("safety.drift_time_s=1.5",))
@@ -57,7 +57,7 @@ def test_a_log_names_what_was_changed_and_a_what_if_changes_it_too(both):
 
 def test_a_shipped_test_with_a_change_in_it(tmp_path):
     config = load_test(SHIPPED / "programmes/docking_tuned.toml", QUICK)
-    log = open_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
+    log = read_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
     names = [t["name"] for t in log.header.tunables]
     k = names.index("compensation.lead_factor")
     assert log.records["tuned"][0, k] == 1.0 and log.records["tuned"][-1, k] == 0.9

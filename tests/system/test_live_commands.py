@@ -7,8 +7,8 @@ import pytest
 from hil_server.client import Client, RefusedError
 from hil_server.config import load_test
 from hil_server.errors import HilError
+from hil_server.log.reader import read_log
 from hil_server.run.session import Options, run_live
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import fault_names
 
@@ -54,7 +54,7 @@ def test_live_run_takes_what_it_can_act_on_and_a_fault_is_injected_over_the_cont
     taken = client.command("inject_fault", fault="drive_fault", index=3)
     ended = summary()
     assert ended["end"] == "tripped" and ended["exit_code"] == 3
-    records = open_log(ended["log"]).records
+    records = read_log(ended["log"]).records
     assert records["command_code"][taken.tick] == CODES["command"]["inject_fault"], "the log knows of it"
     assert "drive_device_fault" in fault_names(records["faults"][-1]) and records["trip_tick"][-1] > taken.tick
     assert [int(n != 0) for n in records["drive_status"][-1] & BITS["drive_status"]["device_fault"]] == [0, 0, 0, 1, 0, 0]

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
-from hil_server.telemetry.log_file import open_log
+from hil_server.log.reader import read_log
 from rt_kernels.layout import CODES
 
 MOTION = CODES["motion"]
@@ -34,13 +34,13 @@ def runs(tmp_path_factory):
 
 
 def test_the_run_is_captured_and_replays_to_the_same_bytes(runs, capsys):
-    assert open_log(runs["orbit"]).records[-1]["end_cause"] == CODES["end_cause"]["captured"]
+    assert read_log(runs["orbit"]).records[-1]["end_cause"] == CODES["end_cause"]["captured"]
     assert main(["replay", str(runs["orbit"]), "--verify"]) == 0
     assert "equal" in capsys.readouterr().out
 
 
 def test_the_target_turns_with_the_orbit_when_the_loop_closes(runs):
-    logs = {name: open_log(path).records for name, path in runs.items()}
+    logs = {name: read_log(path).records for name, path in runs.items()}
     for name, rate in (("orbit", RATE), ("none", 0.0)):
         closed = logs[name][logs[name]["motion"] == MOTION["close_loop"]]
         assert len(closed) == 1
@@ -50,7 +50,7 @@ def test_the_target_turns_with_the_orbit_when_the_loop_closes(runs):
 @pytest.mark.parametrize("name", ["orbit", "none"])
 def test_the_momentum_changes_by_what_the_planet_and_the_engines_did(runs, name):
     """From the closing of the loop on, recomputed from the logged places: linearised field, a radius that turns at n; no contact."""
-    config, records, period = load_test(), open_log(runs[name]).records, 1e-3
+    config, records, period = load_test(), read_log(runs[name]).records, 1e-3
     masses = config.active_vehicle["mass_kg"], config.target_vehicle["mass_kg"]
     flight = records[(records["motion"] == MOTION["close_loop"]) | (records["motion"] == MOTION["free"])]
     assert len(flight) > 2000

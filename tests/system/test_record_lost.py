@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import zmq
 
+from hil_server.bus.wire import STATUS, connect, unpack
 from hil_server.config import load_test
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.wire import STATUS, connect, unpack
+from hil_server.log.reader import read_log
 from rt_kernels.layout import CODES
 from tests.processes import children
 from tests.system.line_runs import QUICK, fault_names, phases, run_line
@@ -88,7 +88,7 @@ class LiveRun:
             heard.subscribe(STATUS)
             while not (heard.poll(100) and unpack(heard.recv_multipart()[1])["log_ticks"] > 1000):
                 assert self.process.poll() is None, f"the run did not start: {self.process.communicate()}"
-        return next(pid for pid in children(self.process.pid) if "hil_server.telemetry.drain" in command_line(pid))
+        return next(pid for pid in children(self.process.pid) if "hil_server.bus.drain" in command_line(pid))
 
     def end(self):
         """Exit code, what was said on the screen, the summary."""
@@ -137,7 +137,7 @@ def test_run_whose_telemetry_stands_still_parks_and_keeps_what_the_ring_holds(li
     code, out, err, summary = run.end()
     assert code == 3 == summary["exit_code"] and summary["end"] == "record_lost"
     assert "does not keep up" in summary["record_lost"] and "parking the platform" in err and "record    LOST" in out
-    log = open_log(run.folder / "run.mcap")
+    log = read_log(run.folder / "run.mcap")
     assert log.ticks + log.end["lost_ticks"] == summary["ticks_run"] and log.end["record_lost"] in summary["record_lost"]
     # the loop was told while there was room left: the order stands in the log
     assert RECORD_LOST in log.records["command_code"]
@@ -152,7 +152,7 @@ def test_run_whose_disk_is_full_trips_if_told_to(live):
     assert code == 3 == summary["exit_code"] and summary["end"] == "tripped"
     assert "record_required" in summary["faults"] and "File too large" in summary["record_lost"]
     assert "record lost: log: File too large: trip" in err and "record    LOST: log: File too large" in out
-    log = open_log(run.folder / "run.mcap")
+    log = read_log(run.folder / "run.mcap")
     assert log.incomplete == ["log: File too large"] and log.end["record_lost"] == "log: File too large"
     assert np.all(np.diff(log.records["tick"]) > 0) and log.ticks + log.end["lost_ticks"] == summary["ticks_run"]
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from drivers.simulated.injections import BY_NAME, IN_PROCESS
-from hil_server.telemetry.recoveries import name_as_arguments, recovered, recoveries_of
+from hil_server.log.recoveries import name_as_arguments, recovered, recoveries_of
 from rt_kernels.layout import CODES
 from tests.system.line_runs import QUICK, STOPPING, fault_names, phases, run_line
 from tools.live_fault_matrix import recover

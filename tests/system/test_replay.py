@@ -7,12 +7,12 @@ from mcap.writer import Writer
 
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.log.format import SCHEMA_NAME
+from hil_server.log.reader import read_log
+from hil_server.log.record import CRC_FIELD, checksums, record_dtype, ros2_schema
+from hil_server.log.writer import LogWriter
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-from hil_server.telemetry.log_format import SCHEMA_NAME
-from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import CRC_FIELD, checksums, record_dtype, ros2_schema
 from rt_kernels.layout import SAMPLE_DTYPE
 from tests.system.line_runs import QUICK
 
@@ -27,7 +27,7 @@ def logged(tmp_path_factory):
 
 def rewrite(source, target, change):
     """The same log with `change(records)` done to its records; checksums stay as they were."""
-    log = open_log(source)
+    log = read_log(source)
     records = log.records.copy()
     change(records)
     writer = LogWriter(target, log.header)
@@ -83,7 +83,7 @@ def test_what_if_with_the_same_value_is_equal(logged):
 
 def without(source, target, *gaps, mode=None):
     """The same log without the ticks of the gaps, [first, last]."""
-    log = open_log(source)
+    log = read_log(source)
     keep = np.ones(log.ticks, bool)
     for first, last in gaps:
         keep[first : last + 1] = False
@@ -104,14 +104,14 @@ def test_missing_ticks_of_a_simulation_are_named_and_the_rest_is_compared(logged
 
 
 def test_missing_ticks_of_a_live_run_are_named_and_those_before_are_compared(logged, tmp_path):
-    ticks = open_log(logged).ticks
+    ticks = read_log(logged).ticks
     path = without(logged, tmp_path / "gap.mcap", (3000, 3099), mode="live")
     result = replay.replay(path, verify=True)
     assert result["differing"] == 0, "in front of the gap everything is equal"
     assert result["first_difference"]["cause"] == "ticks 3000 to 3099 are missing from the log"
     assert result["behind_gap"]["ticks"] == ticks - 3100
     # a difference in front of the gap is still found, and comes first
-    log = open_log(path)
+    log = read_log(path)
     log.records["F_T"][2000, 0] += 1.0
     writer = LogWriter(tmp_path / "both.mcap", log.header)
     writer.write(log.records)
@@ -123,7 +123,7 @@ def test_missing_ticks_of_a_live_run_are_named_and_those_before_are_compared(log
 
 def test_a_line_that_ends_before_its_log_is_not_equal(logged, tmp_path):
     """Records behind the end of the run: the line stops, the log goes on."""
-    log = open_log(logged)
+    log = read_log(logged)
     more = np.concatenate([log.records, log.records[-50:]])
     more["tick"] = np.arange(len(more))
     writer = LogWriter(tmp_path / "longer.mcap", log.header)
@@ -137,7 +137,7 @@ def test_a_line_that_ends_before_its_log_is_not_equal(logged, tmp_path):
 
 
 def with_header(source, target, change):
-    log = open_log(source)
+    log = read_log(source)
     change(log.header)
     writer = LogWriter(target, log.header)
     writer.copy(log.records)
@@ -158,7 +158,7 @@ def test_the_offset_of_a_compensator_is_not_taken_from_a_log(tmp_path):
     with pytest.raises(ConfigurationError, match="compensation cannot be restored: .* this program builds"):
         replay.replay(path, verify=True)
     # nor how many auxiliary channels it has: the comparison would read beyond the records
-    log = open_log(summary["log"])
+    log = read_log(summary["log"])
     log.header.aux = log.header.aux[:-1]
     writer = LogWriter(tmp_path / "short.mcap", log.header)
     writer.write(np.zeros(20, record_dtype(log.header.aux_count)))
@@ -180,7 +180,7 @@ def test_the_offset_of_a_compensator_is_not_taken_from_a_log(tmp_path):
     ],
 )
 def test_a_log_that_cannot_be_built_again_is_refused_in_words(logged, tmp_path, change, words):
-    log = open_log(logged)
+    log = read_log(logged)
     change(log.header)
     records = np.zeros(50, record_dtype(log.header.aux_count))
     records["tick"] = np.arange(50)
@@ -195,7 +195,7 @@ def as_of_an_earlier_table(source, target, change=lambda records: None):
     """The log as a program would have written it whose table had no thrusters, and `control_A` under its former name; by the library of
     MCAP alone. The block of the control stage has the form of another program."""
     without = {"thruster_A", "thruster_T"}
-    log = open_log(source)
+    log = read_log(source)
     names = [name for name in SAMPLE_DTYPE.names if name not in without]
     dtype = np.dtype([*(("control_C" if n == "control_A" else n, SAMPLE_DTYPE[n]) for n in names), ("aux", "<f8", (log.header.aux_count,))])
 

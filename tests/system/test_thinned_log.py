@@ -11,10 +11,10 @@ from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line.free_run import STATES
+from hil_server.log.reader import read_log
 from hil_server.run import branch, replay
 from hil_server.run.progress import Stopper
 from hil_server.run.session import Options, run_live, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 from tests.system.test_replay import rewrite
 
@@ -34,7 +34,7 @@ def logs(tmp_path_factory):
 
 
 def test_thinned_log_holds_what_counts(logs):
-    whole, thin = (open_log(path) for path in logs)
+    whole, thin = (read_log(path) for path in logs)
     assert thin.ticks < 0.2 * whole.ticks and thin.complete
     assert "one tick in 50" in thin.header.notes[-1] and not any("thinned" in note for note in whole.header.notes)
     # its records are those of the whole log, byte by byte
@@ -57,7 +57,7 @@ def test_thinned_log_holds_what_counts(logs):
 
 def test_thinned_log_replays_to_the_last_bit(logs, tmp_path):
     result = replay.replay(logs[1], verify=True)
-    assert result["equal"] and result["ticks"] == open_log(logs[1]).ticks and result["exit_code"] == 0
+    assert result["equal"] and result["ticks"] == read_log(logs[1]).ticks and result["exit_code"] == 0
     # cut off by a crash: what is there is compared
     data = Path(logs[1]).read_bytes()
     (tmp_path / "cut.mcap").write_bytes(data[: 2 * len(data) // 3])
@@ -75,7 +75,7 @@ def test_thinned_log_of_an_interrupted_simulation_replays(tmp_path, monkeypatch)
         return look(stopper)
 
     monkeypatch.setattr(Stopper, "look", press)
-    log = open_log(path := run(tmp_path, 50))
+    log = read_log(path := run(tmp_path, 50))
     given = log.records[log.records["command_code"] != 0]
     assert len(given) and set(given["command_code"]) <= {CODES["command"][name] for name in ("park", "abort")}
     assert replay.replay(path, verify=True)["equal"]
@@ -92,7 +92,7 @@ def test_one_changed_bit_of_a_thinned_log_is_found(logs, tmp_path):
         records["aux"][:, 7] = raw.view(np.float64)
 
     result = replay.replay(rewrite(logs[1], tmp_path / "flipped.mcap", flip), verify=True)
-    log = open_log(logs[1])
+    log = read_log(logs[1])
     assert not result["equal"] and result["differing"] == 1 and result["exit_code"] == 1
     assert result["first_difference"]["tick"] == log.records["tick"][index] and result["first_difference"]["channel"] == log.aux_names[7]
 

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from hil_server import cli
+from hil_server.bus.settings import TelemetrySettings
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
-from hil_server.telemetry.settings import TelemetrySettings
 from hil_server.terminal.log import PACKAGES
 from tests.system.line_runs import QUICK
 
@@ -33,7 +33,7 @@ def quiet_again():
 
 
 def test_plotjuggler_subscribes_to_the_address_of_the_file(tmp_path):
-    """From the file to the bus's settings; `tests/telemetry/test_drain.py` has the messages on that address."""
+    """From the file to the bus's settings; `tests/bus/test_drain.py` has the messages on that address."""
     text = SHIPPED.joinpath("programmes", "docking.toml").read_text()
     assert text.count("[telemetry]\n") == 1 and "plotjuggler" not in text
     file = tmp_path / "docking.toml"

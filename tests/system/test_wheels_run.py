@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from hil_server.config import load_test
+from hil_server.log.reader import read_log
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 from tests.system.line_runs import QUICK
 
@@ -19,7 +19,7 @@ CRAFT = np.array([4235.0, 30700.0, 30700.0])  # of the whole
 def test_wheels_take_the_momentum_that_the_craft_loses(tmp_path):
     summary = simulate(load_test(None, [*QUICK, *WHEELS]), Options(out=str(tmp_path), quiet=True, report=False))
     assert summary["captured"] and summary["exit_code"] == 0 and not summary["faults"]
-    r = open_log(summary["log"]).records
+    r = read_log(summary["log"]).records
     free = np.flatnonzero((r["phase"] == CODES["phase"]["contact"]) & (np.cumsum(r["contact"]) == 0))
     first, last = free[0], free[-1]
     dt = 1e-9 * float(np.diff(r["time_ns"][:2])[0])

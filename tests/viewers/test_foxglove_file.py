@@ -12,7 +12,6 @@ from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory as RosDecoder
 
 from hil_server import open_log
-from hil_server.analysis.log_view import open_log as reopen
 from hil_server.cli import main
 from hil_server.errors import UsageError
 from hil_server.viewers import foxglove_file
@@ -126,7 +125,7 @@ def test_the_same_by_the_command_line(docking, tmp_path):
     out = tmp_path / "scene.mcap"
     assert main(["export", docking, "--to", "foxglove", "--out", str(out), "--scene-hz", "1", "--json", str(tmp_path / "said.json")]) == 0
     assert json.loads((tmp_path / "said.json").read_text())["bytes"] == out.stat().st_size > 10_000
-    with reopen(docking) as log, pytest.raises(UsageError, match="the log itself"):
+    with open_log(docking) as log, pytest.raises(UsageError, match="the log itself"):
         foxglove_file.write(docking, log._source.path)
     with pytest.raises(UsageError, match="nowhere"):
         foxglove_file.write(docking, tmp_path / "nowhere" / "run.mcap")

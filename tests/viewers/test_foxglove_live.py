@@ -11,9 +11,9 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from hil_server import open_log
+from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import UsageError
 from hil_server.run.replay import playback
-from hil_server.telemetry.settings import TelemetrySettings
 
 pytest.importorskip("foxglove", reason="optional group foxglove")
 websockets = pytest.importorskip("websockets")

@@ -6,7 +6,6 @@ does so too when the console has died.
 """
 
 from pathlib import Path
-from typing import Any
 
 from nicegui import ui
 
@@ -16,6 +15,7 @@ from hil_server.console.live import Pane
 from hil_server.console.view import View, box, card, command_button
 from rt_kernels.codes import code_name
 from rt_kernels.layout import CODES
+from rt_kernels.pictures import Values
 
 ORDER, NAME, PATH, PICTURES = 10, "Engineer", "/", False
 COMMANDS = True
@@ -83,7 +83,7 @@ class Engineer:
                 self._buttons = {name: command_button(name) for name in BUTTONS}
             View("desk")
 
-    def _show_joints(self, last: dict[str, Any]) -> None:
+    def _show_joints(self, last: Values) -> None:
         """The joints of the crafts, for a dynamics part that has them: a line of figures each."""
         names = self._feed.joints
         if names != self._joints_shown:
@@ -114,13 +114,13 @@ class Engineer:
         self._show_joints(last)
 
 
-def leads_back(last: dict[str, Any]) -> bool:
+def leads_back(last: Values) -> bool:
     """Whether `resume` leads the run back to park: it is held, and its test is over."""
     held = last["phase"] == CODES["phase"]["hold"] and last["motion"] != CODES["motion"]["free"]
     return bool(held and last["end_cause"] != CODES["end_cause"]["none"])
 
 
-def _state(t: float, last: dict[str, Any]) -> dict[str, str]:
+def _state(t: float, last: Values) -> dict[str, str]:
     return {
         "phase": code_name("phase", last["phase"]),
         "in this phase": f"{last['phase_time']:.2f} s",
@@ -133,7 +133,7 @@ def _state(t: float, last: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _health(feed: Feed, last: dict[str, Any], high: dict[str, Any]) -> dict[str, str]:
+def _health(feed: Feed, last: Values, high: Values) -> dict[str, str]:
     status = feed.status
     log = "-" if not status else "whole" if status["log_ok"] else "INCOMPLETE: " + "; ".join(status["log_reasons"])
     return {
@@ -147,7 +147,7 @@ def _health(feed: Feed, last: dict[str, Any], high: dict[str, Any]) -> dict[str,
     }
 
 
-def _energy(last: dict[str, Any]) -> dict[str, str]:
+def _energy(last: Values) -> dict[str, str]:
     def stamp(t: float) -> str:
         return f"{t:.3f} s" if t >= 0 else "not yet"
 

@@ -1,7 +1,7 @@
 """The operator's view: the aim and survey cameras, instruments, sticks, Step and Insert, wire-frame guidance, the arm, the figures."""
 
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from nicegui import ui
 
@@ -12,6 +12,7 @@ from hil_server.console.view import View, box, card, command_button
 ORDER, NAME, PATH, PICTURES = 20, "Operator", "/operator", True
 COMMANDS = True
 
+E = TypeVar("E", bound=ui.element)
 COORDINATES = {0: "x", 1: "y", 2: "z", 3: "roll", 4: "yaw", 5: "pitch"}
 
 
@@ -70,11 +71,11 @@ class OperatorView:
                 for name in ("brakes", "limp"):
                     ui.checkbox(name, on_change=lambda e, name=name: self._give(name, on=int(e.value))).props("dense")
 
-    async def _give(self, name: str, **arguments: Any) -> None:
+    async def _give(self, name: str, **arguments: object) -> None:
         self._pane.say(await self._pane.commander.give(name, arguments))
 
 
-def named(field: Any, words: str, classes: str = "") -> Any:
+def named(field: E, words: str, classes: str = "") -> E:
     """A field with a name for who does not see what stands beside it."""
     return field.props(f'dense aria-label="{words}"').classes(classes)
 

@@ -4,7 +4,7 @@ import asyncio
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from nicegui import run, ui
@@ -25,9 +25,9 @@ CODED = ("phase", "motion", "end_cause", "safety_state")  # fields shown by thei
 PREDICT = """
 import sys
 from hil_server.line.run_header import configuration
+from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import open_log
-print(simulate(configuration(open_log(sys.argv[1])), Options(out=sys.argv[2], quiet=True, report=False))["log"])
+print(simulate(configuration(read_log(sys.argv[1])), Options(out=sys.argv[2], quiet=True, report=False))["log"])
 """
 
 
@@ -37,7 +37,7 @@ class ReplayView:
     def __init__(self, pane: Pane, folder: Path, chosen: str = "") -> None:
         self._pane = pane
         self._folder = folder
-        self._shown: Any = None
+        self._shown: tuple[Recording | None, float, tuple[str, ...]] | None = None
         with ui.element("div").classes("hil-page hil-replay"):
             with ui.element("div").classes("hil-top"):
                 self._bar = SourceBar(pane, folder, chosen, live=False, opened=self._opened)
@@ -169,7 +169,7 @@ def _zeros(ours: Recording, theirs: Recording, result: Comparison) -> list[float
     return [start if contact is None else contact for start, contact in zip(starts, result.first_contact_s, strict=True)]
 
 
-def _figure(value: Any) -> str:
+def _figure(value: str | float | None) -> str:
     if isinstance(value, str):
         return value
     if value is None or not np.isfinite(value):
@@ -177,12 +177,24 @@ def _figure(value: Any) -> str:
     return f"{value:.4g}"
 
 
-def _line(name: str, points: list[list[float]], kind: str, colour: str) -> dict[str, Any]:
-    style = {"type": kind, "width": 1.5}
+class Line(TypedDict):
+    """A line of a chart."""
+
+    name: str
+    type: str
+    showSymbol: bool
+    animation: bool
+    data: list[list[float]]
+    color: str
+    lineStyle: dict[str, object]
+
+
+def _line(name: str, points: list[list[float]], kind: str, colour: str) -> Line:
+    style: dict[str, object] = {"type": kind, "width": 1.5}
     return {"name": name, "type": "line", "showSymbol": False, "animation": False, "data": points, "color": colour, "lineStyle": style}
 
 
-def chart(title: str, series: list[dict[str, Any]]) -> dict[str, Any]:
+def chart(title: str, series: list[Line]) -> dict[str, object]:
     """Options of a chart with the given title and lines."""
     text = {"color": "#cfd8dc"}
     axis = {"type": "value", "scale": True, "axisLabel": text, "splitLine": {"lineStyle": {"color": "#37474f"}}}

@@ -1,0 +1,1 @@
+"""Logs: records, header, moments; written, read on demand, read whole."""

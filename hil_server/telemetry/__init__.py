@@ -1,1 +1,0 @@
-"""From the ring to the file and to the bus: one process beside the server."""

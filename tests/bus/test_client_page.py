@@ -1,0 +1,113 @@
+"""The page on the client: its examples run as they stand, and the client does what its table of lost connections says."""
+
+import contextlib
+import io
+import re
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from hil_server.bus.process import TelemetryProcess
+from hil_server.bus.settings import TelemetrySettings
+from hil_server.client import Client, CommandError, NoAnswerError
+
+PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+WATCH, FOR_EVER, IN_LOOP = re.findall(r"<!-- snippet: in tests/\S+ -->\n```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def free_address():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{one.getsockname()[1]}"
+
+
+@pytest.fixture
+def addresses():
+    return {f"{name}_address": free_address() for name in ("telemetry", "command", "hand")}
+
+
+@pytest.fixture
+def run(addresses, header, loop_stand_in):
+    """run(name) starts a run on the addresses; its result ends it. What is left is ended afterwards."""
+    ends = []
+
+    def start(name="RT-07"):
+        header.run_id = name
+        loop = loop_stand_in()
+        process = TelemetryProcess.start(loop.block.fd, TelemetrySettings(log_path="", **addresses), header)
+        thread = threading.Thread(target=loop.run)
+        thread.start()
+
+        def end():
+            loop.stop()
+            thread.join()
+            if process.alive:
+                process.finish({})
+
+        ends.append(end)
+        return end
+
+    yield start
+    for end in ends:
+        end()
+
+
+def executed(text, addresses):
+    """Runs an example on these addresses; returns what it printed and its names."""
+    here = f'"{addresses["telemetry_address"]}", "{addresses["command_address"]}"'
+    text = re.sub(r"(Client\()(?=\))", rf"\1{here}", text).replace('Client(name', f"Client({here}, name")
+    names, said = {}, io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(text, "docs/client.md", "exec"), names)
+    return said.getvalue(), names
+
+
+def test_watch_and_command(run, addresses):
+    run()
+    said, _ = executed(WATCH.replace("LIMIT_N = 4000.0", "LIMIT_N = 0.1"), addresses)
+    assert re.fullmatch(r"run RT-07\n\d\.\d N at \d+\.\d{3} s: held at tick \d+\n", said)
+
+
+def test_in_an_event_loop(run, addresses):
+    run()
+    said, _ = executed(IN_LOOP, addresses)
+    assert re.fullmatch(r"1\.0 N\n", said)  # the loop's stand-in: a sine of amplitude 1
+
+
+def test_batches_go_on_over_a_restart_of_the_server(run, addresses):
+    end = run("first")
+    _, names = executed(FOR_EVER, addresses)
+    with Client(addresses["telemetry_address"], addresses["command_address"]) as stand, contextlib.redirect_stdout(io.StringIO()) as said:
+        batches = names["batches"](stand, ["phase"])
+        assert next(batches).run == "first"
+        end()
+        run("second")
+        assert next(b for b in batches if b.run == "second")
+        assert stand.command("hold").tick > 0  # the same client's commands too
+    assert "run first with stand.toml" in said.getvalue() and "run second with" in said.getvalue()
+
+
+def test_nobody_answers(addresses):
+    with Client(addresses["telemetry_address"], addresses["command_address"], timeout_s=0.2) as stand:
+        for ask in (stand.status, stand.describe, lambda: stand.command("hold"), lambda: next(stand.subscribe(timeout_s=0.2))):
+            with pytest.raises(NoAnswerError):
+                ask()
+        with pytest.raises(CommandError):
+            stand.command("hodl")
+
+
+def test_a_server_that_goes_away(run, addresses):
+    end = run()
+    with Client(addresses["telemetry_address"], addresses["command_address"], timeout_s=0.3) as stand:
+        batches = stand.subscribe(timeout_s=0.5)
+        next(batches)
+        end()
+        with pytest.raises(NoAnswerError, match=r"no telemetry from .* within 0\.5 s"):
+            for _ in batches:
+                pass
+        with pytest.raises(NoAnswerError):
+            stand.status()
+        run()
+        assert next(stand.subscribe(timeout_s=30.0)).run == "RT-07"
