@@ -15,16 +15,17 @@ the input of `hil-server simulate` (`[commands] part = "script"`) and is sent ov
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
 from hil_server.telemetry.commands import CommandError, encode
+from hil_server.telemetry.log_file import Log
+from hil_server.values import Given
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.recorded_operator import ROW_DTYPE
 
@@ -120,7 +121,7 @@ def _number(word: str, low: float, high: float, name: str) -> float:
     return value
 
 
-def rows_array(rows: Sequence[Row], tunables: Sequence[Mapping[str, Any]] = ()) -> np.ndarray:
+def rows_array(rows: Sequence[Row], tunables: Sequence[Given] = ()) -> np.ndarray:
     """The rows as the kernel's port takes them, (n,) ROW_DTYPE. tunables: what can be changed in the run, by number. Raises
     ConfigurationError for a parameter that cannot, or not to this value."""
     out = np.zeros(len(rows), ROW_DTYPE)
@@ -139,7 +140,7 @@ def rows_array(rows: Sequence[Row], tunables: Sequence[Mapping[str, Any]] = ()) 
     return out
 
 
-def rows_of_log(log: Any) -> list[Row]:
+def rows_of_log(log: Log) -> list[Row]:
     """What the operators of a logged run did, changes only. The axes are those of the sample: zero while a controller was not armed."""
     r, time_s = log.records, log.time_s
     rows: list[Row] = []

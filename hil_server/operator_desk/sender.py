@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import zmq
 
@@ -21,7 +20,7 @@ class HandSender:
         address: str = HAND_ADDRESS,
         server_key: str | None = None,
         keys: tuple[str, str] | None = None,
-        context: zmq.Context[Any] | None = None,
+        context: "zmq.Context[zmq.Socket[bytes]] | None" = None,
     ) -> None:
         self.station = station
         self._sequence = 0

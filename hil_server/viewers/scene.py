@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.config.model import vehicle
 from hil_server.console.picture import Picture
 from hil_server.errors import HilError
-from hil_server.line import assembly
 from hil_server.viewers.poses import IDENTITY, Pose, inverse, is_pose, product
 from hil_server.viewers.stand import Stand, add_box, add_joint, add_rings
 from rt_kernels.pictures import ACTIVE, LEG, SECTORS, TARGET
@@ -68,7 +68,7 @@ class Scene:
         document = self.picture.document
         self.missing: list[str] = []
         self.stand = None if self.picture.rehearsal else self._made("stand", lambda: Stand(document["stand"]))
-        self._vehicles = {craft: self._made(craft, lambda key=f"{craft}_vehicle": assembly.vehicle(document[key]))
+        self._vehicles = {craft: self._made(craft, lambda key=f"{craft}_vehicle": vehicle(document[key]))
                           for craft in ("active", "target")}  # fmt: skip
 
     def _made(self, what: str, make: Any) -> Any:
