@@ -12,9 +12,9 @@ Every class declares `PARAMETERS` (see `rt_kernels.parameters`); `hil-server lis
 import importlib
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from hil_server.errors import ConfigurationError
+from hil_server.roles import PartClass
 from rt_kernels.stages import STAGES
 
 ENTRY_POINT_GROUP = "hil_server.parts"
@@ -139,30 +139,23 @@ EMULATORS = {"rdt": "", "bota_serial": "bota", "robotiq_ft300": "robotiq", "ati_
 # Parameters of such a port that the stand file does not give: a process on the same machine may be delayed longer than a device.
 PATIENCE = {"ati_can": {"answer_ticks": 100}}
 
-# Parts that the server uses where no file names one: purpose → (role, name). Nothing else in the server names one.
-OWN: dict[str, tuple[str, str]] = {
-    "clock of a live run": ("clocks", "wall"),
-    "clock of a simulation": ("clocks", "free_running"),
-    "commands": ("commands", "latch"),
-    "linear stand": ("simulated", "virtual_stand"),
-    "hydraulic stand": ("simulated", "hydraulic_stand"),
-    "control": ("control", "press_thrust"),
-    "no compensation": ("compensation", "none"),
-    "free bodies": ("dynamics", "two_bodies"),
-    "small deformation": ("dynamics", "two_bodies_flexible"),
-    "moving or bending craft": ("dynamics", "two_crafts"),
-    "approach and contact": ("guidance", "docking"),
-    "recorded motion": ("guidance", "recording"),
-    "virtual stand: drives": ("drives", "cia402"),
-    "virtual stand: drives on EtherCAT": ("drives", "cia402_ethercat"),
-    "virtual stand: wrench sensor": ("wrench_sensors", "rdt"),
-    "virtual stand: signals": ("mechanism_signals", "cia401"),
-}
-
-
-def own(purpose: str) -> str:
-    """Name of the part that the server takes for this purpose."""
-    return OWN[purpose][1]
+# Parts that the server takes where no file names one; nothing else in the server names one.
+FILLED = {"commands": "latch", "control": "press_thrust"}  # role → part, of the tables that a test may leave out
+LIVE_CLOCK = "wall"
+SIMULATION_CLOCK = "free_running"
+LINEAR_STAND = "virtual_stand"
+HYDRAULIC_STAND = "hydraulic_stand"
+NO_COMPENSATION = "none"
+FREE_BODIES = "two_bodies"
+MOVING_CRAFT = "two_crafts"
+DYNAMICS = (FREE_BODIES, "two_bodies_flexible", MOVING_CRAFT)  # the first that flies both crafts as they are
+APPROACH = "docking"
+RECORDED_MOTION = "recording"
+# what the server speaks with the virtual stand's process
+EMULATED_DRIVES = "cia402"
+EMULATED_DRIVES_ON_ETHERCAT = "cia402_ethercat"
+EMULATED_WRENCH_SENSOR = "rdt"
+EMULATED_SIGNALS = "cia401"
 
 
 @lru_cache(maxsize=1)
@@ -195,7 +188,7 @@ def port_fields(role: str) -> frozenset[str]:
     return frozenset(name for name, *rest in FIELDS if rest[4] == "ports" and name.startswith(PORT_FIELDS[role]))
 
 
-def part(role: str, name: str) -> type:
+def part(role: str, name: str) -> PartClass:
     """The class of a part.
 
     Raises ConfigurationError, with a message of its own for each of: no such name, the module cannot be imported, the class is not in it.
@@ -212,17 +205,18 @@ def part(role: str, name: str) -> type:
             f"part {role}.{name}: module {module_name!r} cannot be imported: {error}{_not_built(module_name)}"
         ) from error
     try:
-        found: type = getattr(module, class_name)
+        found: PartClass = getattr(module, class_name)
         return found
     except AttributeError:
         raise ConfigurationError(f"part {role}.{name}: module {module_name!r} has no class {class_name!r}") from None
 
 
-def part_of_table(role: str, table: Any) -> Any:
+def part_of_table(role: str, table: object) -> PartClass | None:
     """The class of the part that a configuration's table names, None where it names none that is known here (an old or foreign log)."""
+    name = table.get("part") if isinstance(table, Mapping) else None
     try:
-        return part(role, table["part"])
-    except (ConfigurationError, LookupError, TypeError):
+        return part(role, name) if isinstance(name, str) else None
+    except ConfigurationError:
         return None
 
 

@@ -1,5 +1,6 @@
 """The rules of the tree: who may import whom (`import` and `cimport`), the README's two commands."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -24,23 +25,25 @@ ROOMS = {
         "errors": "",
         "interrupts": "",
         "pages": "",
-        "registry": "errors",
-        "host": "errors registry",
-        "requirements": "errors",
+        "roles": "",
+        "values": "",
+        "registry": "errors roles",
+        "host": "errors registry values",
+        "requirements": "errors values",
         "log": "errors",
         "bus": "errors host requirements log",
-        "config": "errors interrupts registry requirements",
+        "config": "errors interrupts registry requirements values",
         "client": "errors log bus",
-        "line": "errors registry host config requirements log bus",
-        "operator_desk": "errors registry config bus client",
+        "line": "errors registry roles values host config requirements log bus",
+        "operator_desk": "errors registry values config log bus client",
         "analysis": "errors registry host config requirements log bus line operator_desk pages",
-        "run": "errors interrupts registry host config requirements log bus line analysis",
-        "campaign": "errors interrupts host config requirements log line run pages",
+        "run": "errors interrupts registry roles values host config requirements log bus line analysis",
+        "campaign": "errors interrupts values host config requirements log line run pages",
         "console": "errors registry client config log bus operator_desk line analysis run",
         "viewers": "errors client config log line analysis console",
         "terminal": "errors registry host config requirements bus run",
-        "verbs": "errors interrupts registry client host config requirements log bus operator_desk line analysis run campaign console "
-        "viewers terminal",
+        "verbs": "errors interrupts registry roles client host config requirements log bus operator_desk line analysis run campaign "
+        "console viewers terminal",
         "cli": "errors interrupts host terminal verbs",
         "__main__": "cli interrupts",
     },
@@ -254,6 +257,24 @@ def test_nothing_else_names_a_part():
 )  # fmt: skip
 def test_a_named_part_is_found(line):
     assert list(part_names_in("hil_server/analysis/predict.py", line + "\n"))
+
+
+def phrases(text):
+    """Words of English with which something is asked of the registry: registry.x("a b"), registry.X[f"a: {b}"]."""
+    for node in ast.walk(ast.parse(text)):
+        asked = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
+        if isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == "registry":
+            given = node.args if isinstance(node, ast.Call) else [node.slice]
+            parts = [part for one in given for part in (one.values if isinstance(one, ast.JoinedStr) else [one])]
+            yield from (one.value for one in parts if isinstance(one, ast.Constant) and " " in str(one.value))
+
+
+def test_no_part_is_found_by_a_phrase():
+    """By its role and its name, or by a name of the registry: never by words of English."""
+    found = [f"{file.relative_to(ROOT)}: {said}" for file in sources("hil_server") for said in phrases(file.read_text())]
+    assert not found
+    assert list(phrases('registry.own("clock of a simulation")')) and list(phrases('registry.CHOSEN[f"virtual stand: {device}"]'))
+    assert not list(phrases('registry.part("clocks", registry.LIVE_CLOCK), "two words"'))
 
 
 @pytest.mark.parametrize("line", ['"""smith"""', "x = 1  # as 'smith' does", 'limits = stand["limits"]', 'words or "none"'])

@@ -18,6 +18,7 @@ import numpy as np
 
 from drivers.simulated.stand_server_client import StandProcess
 from hil_server.config import load_test
+from hil_server.config.model import devices_of
 from hil_server.host.realtime_host import RealtimeHost
 from hil_server.line import assembly
 from rt_kernels.layout import SAMPLE_DTYPE
@@ -51,7 +52,7 @@ def one_run(config, profile, seconds):
                 "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
                 "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
             }
-            devices = list(assembly.devices(config, context, tables).values())
+            devices = list(assembly.devices(context, devices_of(tables)).values())
             try:
                 for device in devices:
                     device.open()

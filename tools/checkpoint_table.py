@@ -104,7 +104,7 @@ def rows(file: Path, done: set[str], ticks: int, to_end: int, every_s: float) ->
             yield {"name": name, "error": str(error)}
             continue
         yield {
-            "name": name, "ticks": len(sums), "time_s": len(sums) * assembly.period_ns(config) * 1e-9, "seconds": round(seconds, 1),
+            "name": name, "ticks": len(sums), "time_s": len(sums) * config.setup.test.period_ns * 1e-9, "seconds": round(seconds, 1),
             "checkpoints": len(packed), "bytes": max(map(len, packed), default=0), "results": results,
             "equal": all(not r["differing"] and r["whole"] and not r["states_differing"] for r in results),
         }  # fmt: skip

@@ -107,7 +107,7 @@ def flight(programme: str, duration_s: float) -> Flight:
     config = load_test(f"programmes/{file}", [*settings, f"test.duration_max_s={duration_s:.4f}"])
     context = assembly.base_context(config)
     port = assembly.simulated_port(config, context)
-    context |= {"sensor_scale": port.sensor_scale, "noiseless": assembly.noiseless(config.stand, in_process=True)}
+    context |= {"sensor_scale": port.sensor_scale, "noiseless": config.setup.stand.noiseless(in_process=True)}
     return Flight(assembly.finish(config, context, [port], clock=assembly.simulation_clock))
 
 

@@ -17,7 +17,6 @@ from hil_server.campaign.plan import BOX, CAMPAIGN
 from hil_server.campaign.rare import RARE
 from hil_server.campaign.variables import CORRELATION, VARY
 from hil_server.config import modal_data, tables
-from hil_server.config.loader import FILLED
 from hil_server.config.narrowing import GUARDED_ROLES, limits_of
 from hil_server.config.tables import DEVICES
 from hil_server.requirements import declaration
@@ -128,7 +127,7 @@ def test_file() -> Schema:
         "cameras": tables_of({name: table(declared) for name, declared in tables.CAMERAS.items()}),
         "requirement": requirements(),
     }
-    left = (*FILLED, "dynamics")  # the server chooses a part where none is named
+    left = (*registry.FILLED, "dynamics")  # the server chooses a part where none is named
     return tables_of(own, required=("test", "initial_conditions", *(role for role in STAGE_ROLES if role not in left)))
 
 

@@ -130,7 +130,7 @@ def _arm(log: Log) -> tuple[Any, Any, list[str], str | None] | None:
 
     dynamics = configured(log).get("dynamics", {})
     try:
-        part = registry.part_of_table("dynamics", dynamics)
+        part: Any = registry.part_of_table("dynamics", dynamics)
         if not getattr(part, "MANIPULATOR", False):
             return None
         from rt_kernels.multibody.tree import Tree

@@ -103,13 +103,12 @@ def gravity_of(stream: Stream, gravity_m_s2: float = GRAVITY_M_S2) -> np.ndarray
 def still_poses_of_log(path: str | Path, least_s: float = 0.2) -> tuple[np.ndarray, np.ndarray]:
     """Wrench (n, 6) without bias and load compensation, N and N.m, and gravity (n, 3) in S of each still stretch of a log."""
     from hil_server.config.physics import multiply
-    from hil_server.line.assembly import mounting
     from hil_server.line.run_header import configuration
     from hil_server.log.reader import read_log
 
     log = read_log(path)
     config = configuration(log)
-    mounted = mounting(config.stand["mounting"])
+    mounted = config.setup.stand.mounting
     r = log.records
     _, keys = config.part("wrench")
     scale = log.header.calibration["context"]["sensor_scale"]

@@ -31,10 +31,12 @@ from hil_server.analysis.rebound import NOT_SEPARATED, rebound, speed_along
 from hil_server.analysis.stability import Mode
 from hil_server.config import TestConfig, crafts
 from hil_server.config.loader import VEHICLES
+from hil_server.config.model import Stand
 from hil_server.config.parts import check_part, part_table
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
+from hil_server.line.context import Context
 from hil_server.line.delay_ledger import DelayLedger
 from hil_server.line.free_run import blocks
 from rt_kernels.algebra.arrays import quat_exponential, quat_multiply
@@ -93,7 +95,7 @@ def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
     twist: V_TA (6,) with which the units meet; none: that of the mode alone. ideal: on a stand without lag, as in orbit.
 
     Raises ConfigurationError for a compensator that cannot be built."""
-    machine = assembly.stand_model(test.config.stand)
+    machine = test.config.setup.stand.machine
     noise = 0.0
     if machine is not None:
         sigma = np.repeat([machine[0].get("force_noise_n", 0.0), machine[0].get("moment_noise_n_m", 0.0)], 3)
@@ -173,12 +175,13 @@ def _energy_restitution(records: np.ndarray, test: Assembly) -> tuple[float, str
     if felt[-1] > PARTED_BY_ENERGY * peak:
         return math.nan, "the units do not part in the played contact"
     first = free[0]
-    met = meeting_energy(test.context["vehicles"], first["X_TA"], first["V_TA"], test.context["mechanism"].lines(first["X_TA"]))
+    mechanism: Any = test.context["mechanism"]
+    met = meeting_energy(test.context["vehicles"], first["X_TA"], first["V_TA"], mechanism.lines(first["X_TA"]))
     return energy_restitution(free_energy(free[[0, -1]], test.context["vehicles"]), met), ""
 
 
 def _noisy(test: Assembly) -> bool:
-    machine = assembly.stand_model(test.config.stand)
+    machine = test.config.setup.stand.machine
     return machine is not None and any(machine[0].get(key) for key in NOISE)
 
 
@@ -219,7 +222,7 @@ def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
         context["mechanism"] = mechanism
     stand = config.stand["virtual"] if as_configured else config.stand["virtual"] | {"seed": seed}
     port = assembly.build_part("simulated", stand["part"], {k: v for k, v in stand.items() if k != "part"}, context)
-    context |= {"sensor_scale": port.sensor_scale, "noiseless": assembly.noiseless({"virtual": stand})}
+    context |= {"sensor_scale": port.sensor_scale, "noiseless": Stand({"virtual": stand}).noiseless()}
     return assembly.finish(config, context, [port])
 
 
@@ -256,7 +259,7 @@ def twist_of(test: Assembly, mode: Mode, speed: float) -> np.ndarray:
     return found
 
 
-def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, float], twist: np.ndarray | None = None) -> dict[str, Any]:
+def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, float], twist: np.ndarray | None = None) -> Context:
     """What the parts get: the test's geometry and vehicles, a start that moves along the mode alone or with `twist`, its contact. way:
     times, s, of the approach (ramp_s, constant_s, close_before_s)."""
     own = test.context
@@ -267,11 +270,12 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     X_wait = np.concatenate([X_TA[:3] + u * V_TA[:3], quat_multiply(quat_exponential(u * V_TA[3:]), X_TA[3:])])
     damping = 2.0 * mode.zeta * 2.0 * math.pi * mode.frequency_hz * mode.effective_mass
     contact = LinearContact(stiffness=mode.stiffness, damping=damping, screw=mode.shape, X_TA=X_TA, X_wait=X_wait)
-    kept = {} if moves(test) else {"modal": None}
-    vehicles = Vehicles(*(replace(v, thrust_n=0.0, **kept) for v in (own["vehicles"].active, own["vehicles"].target)))
+    keep = moves(test)
+    crafts_of_it = (own["vehicles"].active, own["vehicles"].target)
+    vehicles = Vehicles(*(replace(v, thrust_n=0.0, modal=v.modal if keep else None) for v in crafts_of_it))
     start = Start(X_TA, V_TA)
-    played = {"vehicles": vehicles, "mechanism": contact, "start": start, "orbit": None, "limits": STAND_LIMITS, "sensor_scale": None}
-    return own | played | {"live": False}
+    return {**own, "vehicles": vehicles, "mechanism": contact, "start": start, "orbit": None, "limits": STAND_LIMITS, "sensor_scale": None,
+            "live": False}  # fmt: skip
 
 
 def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None, as_configured: bool = False,
@@ -290,20 +294,20 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
     if ideal:
         document["stand"] = _without_lag(config.stand, known["virtual"])
         document["wrench"] = {**document["wrench"], "filter_order": 0}
-        compensator = registry.own("no compensation"), {}
-    document["dynamics"] = {"part": registry.own("free bodies"), "range_max_m": 1000.0, "integrator": _integrator(test)}
+        compensator = registry.NO_COMPENSATION, {}
+    document["dynamics"] = {"part": registry.FREE_BODIES, "range_max_m": 1000.0, "integrator": _integrator(test)}
     if moves(test):
         name, own = config.part("dynamics")
         document["dynamics"] = {"part": name, **own, "range_max_m": 1000.0, **({"joint_changes": []} if "joint_changes" in own else {})}
-    document["commands"] = {"part": registry.own("commands")}
-    if config.part("control")[0] != registry.own("control"):
-        document["control"] = {"part": registry.own("control")}  # its thrust is that of the vehicles: none
+    document["commands"] = {"part": registry.FILLED["commands"]}
+    if config.part("control")[0] != registry.FILLED["control"]:
+        document["control"] = {"part": registry.FILLED["control"]}  # its thrust is that of the vehicles: none
     # the way to the contact is the test's own, since adaptive parts learn on it; after the contact all filters and drives come to rest
     slow = 8.0 * _drive_time(known, ledger)
     settled = AFTER_S + slow + 4.0 * ledger.total_s
     name, own = config.part("guidance")
     way = {key: value for key, value in check_part("guidance", name, own).items() if key in WAY}
-    guidance = registry.own("approach and contact")
+    guidance = registry.APPROACH
     way = check_part("guidance", guidance, {"close_before_s": settled, **way})
     contact = 1.0 / ((mode.slowest_hz or mode.frequency_hz) * math.sqrt(1.0 - mode.zeta**2))  # twice as long as in orbit
     way |= {"contact_max_s": way["close_before_s"] + contact + settled, "finish_at_region_end": False, "retreat_distance_m": 0.0}
@@ -318,7 +322,7 @@ def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = 
     """Tables `virtual` and, of a linear stand, `drive_model` of the stand as it is known, with the delays of the test's ledger; the
     setpoints of an identified machine act after its own delay."""
     config, ledger, period = test.config, test.ledger, test.context["period_s"]
-    machine = assembly.stand_model(config.stand)
+    machine = config.setup.stand.machine
     model = machine[0] if machine else None
     terms = {term.name: term.seconds for term in ledger.terms}
     wire = model.get("drive_delay_s", 0.0) if model else terms["transport"]
@@ -333,11 +337,11 @@ def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = 
         **({"gauge_matrix": calibration} if calibration is not None else {"counts_per_newton": 1e4, "counts_per_newton_metre": 1e4}),
     }  # fmt: skip
     if model:
-        part = registry.own("hydraulic stand")
+        part = registry.HYDRAULIC_STAND
         declared = part_table("simulated", part).parameters
         return {"virtual": {"part": part, **{k: v for k, v in {**model, **HEALTHY, **late, "faults": []}.items() if k in declared}}}
     drives = {"frequency_hz": ledger.drive_frequency_hz, "damping": ledger.drive_damping}
-    virtual = {"part": registry.own("linear stand"), **{f"drive_{k}": v for k, v in drives.items()}, **HEALTHY, **late}
+    virtual = {"part": registry.LINEAR_STAND, **{f"drive_{k}": v for k, v in drives.items()}, **HEALTHY, **late}
     return {"virtual": virtual, "drive_model": {**drives, "delay_s": transport, "date": ""}}
 
 
@@ -347,7 +351,7 @@ def _without_lag(stand: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str
     now = {"drive_frequency_hz": 0.0, "drive_delay_s": 0.0, "sensor_delay_s": 0.0, "setpoint_delay_ticks": 0, "measured_leg_delay_ticks": 0}
     platform = {**stand["platform"], "leg_rate_max_m_s": 10.0, "leg_acceleration_max_m_s2": 1e4}
     own = {key: value for key, value in stand.items() if key not in ("stand_model", "drive_model")}
-    return {**own, "platform": platform, "virtual": {"part": registry.own("linear stand"), **HEALTHY, **now, **sensor}}
+    return {**own, "platform": platform, "virtual": {"part": registry.LINEAR_STAND, **HEALTHY, **now, **sensor}}
 
 
 def _drive_time(known: Mapping[str, Any], ledger: DelayLedger) -> float:

@@ -78,7 +78,7 @@ def held_against(config: TestConfig, predictions: Sequence[str | PathLike[str]])
     """The test with what its predictions say in its [safety]; keys that the test gives itself stay. predictions: logs of the simulated
     variant, one or several draws of its noise. Raises LogError."""
     start = assembly.base_context(config)["start"]
-    declared = {p.key for p in registry.part("safety", config.part("safety")[0]).PARAMETERS}  # type: ignore[attr-defined]
+    declared = {p.key for p in registry.part("safety", config.part("safety")[0]).PARAMETERS}
     logs = [read_log(one) for one in predictions]
     found = together([course(log.records, float(start.X_TA[0]), log.header.period_ns * 1e-9) for log in logs])
     kept = {key: value for key, value in found.items() if key in declared}

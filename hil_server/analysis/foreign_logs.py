@@ -273,7 +273,7 @@ def as_recording(config: Any) -> tuple[Any, list[str]]:
     from hil_server.config import part_table, test_from_toml, toml_text
 
     document = tomllib.loads(config.as_toml())
-    document["guidance"] = {"part": registry.own("recorded motion")}
+    document["guidance"] = {"part": registry.RECORDED_MOTION}
     document["safety"] |= {"energy_floor_j": 1e6, "following_max_m": 1.0, "following_time_s": 10.0}
     document["stand"]["platform"] |= {"leg_rate_max_m_s": 100.0, "leg_acceleration_max_m_s2": 1e4}
     document["stand"]["limits"] |= {"start_tolerance_m": 10.0, "supply_pressure_min_pa": 0.0}  # nothing stood anywhere, nothing drove it

@@ -665,7 +665,7 @@ def identify_stand_log(path: str | Path, sheet: Mapping[str, Any] | None = None,
     ledger, delays = log.header.delay_ledger, log.header.calibration["context"]["delays"]
     run = run_of(log.records, period_s, guidance, ledger["ticks"], delays["measured_leg_delay_s"])
     platform = Platform.from_dict(config.stand["platform"])
-    mounting = assembly.mounting(config.stand["mounting"])
+    mounting = config.setup.stand.mounting
     start = run.measured[: run.parts["slow"].start, :6].mean(axis=0)
     on_platform = mounting.load_cell_on == "platform"
     stand = Stand(

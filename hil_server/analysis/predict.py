@@ -42,6 +42,7 @@ from hil_server.analysis.stability import (
 )
 from hil_server.config import TestConfig
 from hil_server.config.files import Done, no_progress, whole
+from hil_server.config.model import own_delay
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
@@ -282,19 +283,19 @@ def assembled(config: TestConfig) -> Assembly:
     made from them, setpoints and measured legs a tick late as on a bus, and the sensor's own delay as given or as it follows from its
     settings. Raises
     ConfigurationError where nothing is known of the drives."""
-    if config.stand.get("virtual") is not None:
+    stand = config.setup.stand
+    if stand.virtual is not None:
         return assembly.simulation(config)
-    known = assembly.drive_model(config.stand)
-    sensor = config.stand.get("wrench_sensor", {})
-    late = assembly.own_delay("wrench_sensors", sensor)
+    known, sensor = stand.drive, stand.devices.get("wrench_sensor")
+    late = None if sensor is None else own_delay(sensor)
     virtual = {
-        "part": registry.own("linear stand"), "drive_frequency_hz": known["frequency_hz"], "drive_damping": known["damping"],
-        "drive_delay_s": known["delay_s"], "sensor_delay_s": late or 0.0,
+        "part": registry.LINEAR_STAND, "drive_frequency_hz": known.frequency_hz, "drive_damping": known.damping,
+        "drive_delay_s": known.delay_s, "sensor_delay_s": late or 0.0,
     }  # fmt: skip
     test = assembly.simulation(TestConfig({**config.document, "stand": {**config.stand, "virtual": virtual}}, config.sources, config.paths))
-    derived = late is not None and sensor.get("filter_delay_s") is None
+    derived = sensor is not None and late is not None and sensor.keys.get("filter_delay_s") is None
     terms = tuple(replace(term, origin="derived") if derived and term.name == "sensor" else term for term in test.ledger.terms)
-    return replace(test, ledger=replace(test.ledger, terms=terms, unknown=assembly.unknown_delays(config.stand)))
+    return replace(test, ledger=replace(test.ledger, terms=terms, unknown=stand.unknown_delays))
 
 
 def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:
@@ -324,7 +325,7 @@ def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:
 def own_twist(test: Assembly, mode: Mode) -> np.ndarray | None:
     """V_TA (6,) of the test where its stand is played as the identified machine, whose answer depends on how fast each leg moves, and the
     mode is met by it; else None: the mode's own."""
-    if assembly.stand_model(test.config.stand) is None:
+    if test.config.setup.stand.machine is None:
         return None
     V = np.asarray(test.context["start"].V_TA, float)
     return V if _along(test, mode) > OWN_TWIST * float(np.linalg.norm(V[:3])) else None

@@ -432,12 +432,12 @@ class Load:
 def contact_load(recording: Recording, log: Log, craft: str = "active", found: Match | None = None) -> Load:
     """The load on a craft from its accelerometers and rate sensors, its masses those of the run. Raises UsageError without three
     accelerations and three rates of it."""
-    from hil_server.line import assembly
+    from hil_server.config import model
     from hil_server.line.run_header import configuration
 
     found = found or match(recording, log)
     config = configuration(log)
-    vehicle = assembly.vehicle(config.document[CRAFTS[craft][2]])
+    vehicle = model.vehicle(config.document[CRAFTS[craft][2]])
     inertia = np.asarray(vehicle.inertia_kg_m2, float).reshape(3, 3)
     step = GRID_S
     grid = np.arange(log.time_s[0], log.time_s[-1], step)
@@ -515,10 +515,10 @@ def reconstructed(recording: Recording, log: Log, found: Match) -> dict[str, dic
 
 def _port_N(log: Log) -> np.ndarray:
     """Attitude of the target's docking port in N, (ticks, 4)."""
-    from hil_server.line import assembly
+    from hil_server.config import model
     from hil_server.line.run_header import configuration
 
-    port = assembly.vehicle(configuration(log).document["target_vehicle"]).X_port
+    port = model.vehicle(configuration(log).document["target_vehicle"]).X_port
     found: np.ndarray = (Rotation.from_quat(log.records["X_NV"][:, 3:]) * Rotation.from_quat(np.asarray(port)[3:])).as_quat()
     return found
 

@@ -40,7 +40,7 @@ def is_rehearsal(log: Log) -> bool:
 def arm_limits(log: Log) -> tuple[float, float] | None:
     """Allowed force (N) and moment (N.m) at the end effector, from the file of the arm that the run was made with; None without one."""
     dynamics = configured(log).get("dynamics", {})
-    part = registry.part_of_table("dynamics", dynamics)
+    part: Any = registry.part_of_table("dynamics", dynamics)
     if not getattr(part, "MANIPULATOR", False):
         return None
     table = part.model_tables(dynamics["model"], dynamics.get("model_data")).get("manipulator", {})

@@ -185,7 +185,6 @@ def _foreseen(log: Log, start: int, stop: int, measured: float | None) -> dict[s
 
 def _vehicles(log: Log) -> Vehicles | None:
     """The vehicles of the run where they fly free, for the share of their control forces; None where that is not known."""
-    from hil_server.line.assembly import vehicles
     from hil_server.line.run_header import configuration
 
     try:
@@ -193,7 +192,7 @@ def _vehicles(log: Log) -> Vehicles | None:
     except HilError:
         return None
     dynamics = registry.part("dynamics", config.part("dynamics")[0])
-    return vehicles(config) if getattr(dynamics, "FREE_VEHICLES", False) else None
+    return config.setup.vehicles if getattr(dynamics, "FREE_VEHICLES", False) else None
 
 
 def alignment_of(log: Log) -> dict[str, Any] | None:

@@ -1,8 +1,9 @@
 """One case of a campaign: the line in process, no log, one row of figures. Imported by the workers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from hil_server.log.record import aux_channels, scalar_names
 from hil_server.requirements import Watch
 from hil_server.run import branch
 from hil_server.run.branch import Resumed
+from hil_server.values import Document
 from rt_kernels.layout import CODES, FAULTS
 
 END = {number: name for name, number in CODES["end_cause"].items()}
@@ -35,7 +37,7 @@ class Beginning(NamedTuple):
 
 
 def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float], settings: Sequence[str],
-             begin: Beginning | None = None) -> dict[str, Any]:  # fmt: skip
+             begin: Beginning | None = None) -> Document:  # fmt: skip
     """Runs one case. text: the base test (`TestConfig.as_toml()`); keys, values: columns of the row that say what is varied; settings: the
     same as `--set` would say it; begin: where the case continues from, None: from its start.
 
@@ -43,7 +45,7 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     (SIZES: of the impact, and of the closed loop; `hil_server.log.moments`), largest strokes (analogue), largest magnitude of
     every named channel of the parts (columns such as `peak probe.stroke`), of every requirement its verdict and margin (`verdict NAME`,
     `margin NAME`), faults. An error of the case is its result, not the campaign's."""
-    row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
+    row: Document = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
     try:
         config = test_from_toml(text, settings, label=f"case {number}")
         test = assembly.simulation(config) if begin is None else gone_on(begin, config, settings).test
@@ -63,7 +65,7 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     captured = last["capture_time"] >= 0.0
     first = float(last["first_contact_time"])
     results = watch.results()
-    judged: dict[str, Any] = {f"verdict {one.name}": one.verdict for one in results}
+    judged: Document = {f"verdict {one.name}": one.verdict for one in results}
     judged |= {f"margin {one.name}": float("nan") if one.margin is None else one.margin for one in results}
     return row | {
         "end": END.get(int(last["end_cause"]), "time") if last["end_cause"] else "time",
@@ -99,7 +101,7 @@ def _put_back(log: str, tick: int) -> Resumed:
     return branch.at_tick(read_log(log), tick)
 
 
-def _empty() -> dict[str, Any]:
+def _empty() -> Document:
     nan = float("nan")
     return {
         "end": "error",
@@ -114,15 +116,27 @@ def _empty() -> dict[str, Any]:
     }
 
 
-def run_chunk(text: str, numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]],
-              settings: Sequence[Sequence[str]], begin: Beginning | None = None) -> list[dict[str, Any]]:  # fmt: skip
-    """Several cases, one after another, in this process."""
-    return [run_case(text, n, keys, c, s, begin) for n, c, s in zip(numbers, conditions, settings, strict=True)]
+@dataclass(frozen=True)
+class Job:
+    """Several cases for one worker: what `run_case` takes, of each."""
+
+    text: str
+    numbers: Sequence[int]
+    keys: Sequence[str]
+    conditions: Sequence[Sequence[float]]
+    settings: Sequence[Sequence[str]]
+    begin: Beginning | None = None
 
 
-def failed_chunk(numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]], why: str) -> list[dict[str, Any]]:
+def run_chunk(job: Job) -> list[Document]:
+    """The cases, one after another, in this process."""
+    each = zip(job.numbers, job.conditions, job.settings, strict=True)
+    return [run_case(job.text, n, job.keys, c, s, job.begin) for n, c, s in each]
+
+
+def failed_chunk(job: Job, why: str) -> list[Document]:
     """Rows of cases whose workers died again and again."""
     return [
-        {"number": n, **{k: float(v) for k, v in zip(keys, c, strict=True)}, **_empty(), "error": why}
-        for n, c in zip(numbers, conditions, strict=True)
+        {"number": n, **{k: float(v) for k, v in zip(job.keys, c, strict=True)}, **_empty(), "error": why}
+        for n, c in zip(job.numbers, job.conditions, strict=True)
     ]

@@ -15,17 +15,21 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hil_server import interrupts
-from hil_server.campaign.case import failed_chunk, run_chunk
+from hil_server.campaign.case import Job, failed_chunk, run_chunk
 from hil_server.campaign.plan import Plan
 from hil_server.campaign.rare import study
 from hil_server.config import files
 from hil_server.errors import ConfigurationError
 from hil_server.host.installation import with_group
+from hil_server.values import Document
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DEATHS_TOLERATED = 3
 Chunk = tuple[int, int]  # first case, one behind the last
@@ -64,7 +68,7 @@ def prepare(plan: Plan, folder: Path) -> None:
         leftover.unlink()
 
 
-def _card(file: Path) -> dict[str, Any]:
+def _card(file: Path) -> Document:
     """What the folder says of its campaign. Raises ConfigurationError when that is damaged."""
     try:
         there = json.loads(files.read_text(file))
@@ -92,9 +96,9 @@ def run_cases(plan: Plan, folder: Path, first: int, conditions: np.ndarray, work
     progress(done, last)
     text = plan.base.as_toml()
 
-    def job(chunk: Chunk) -> tuple[Any, ...]:
+    def job(chunk: Chunk) -> Job:
         rows = conditions[chunk[0] - first : chunk[1] - first].tolist()
-        return text, list(range(*chunk)), plan.keys, rows, [plan.settings(row) for row in rows], plan.begin
+        return Job(text, list(range(*chunk)), plan.keys, rows, [plan.settings(row) for row in rows], plan.begin)
 
     source = _on_cluster(todo, job, scheduler) if scheduler else _on_this_machine(todo, job, workers or os.cpu_count() or 1)
     for chunk, rows in source:
@@ -104,14 +108,14 @@ def run_cases(plan: Plan, folder: Path, first: int, conditions: np.ndarray, work
 
 
 def run_rare(plan: Plan, folder: Path, workers: int | None = None, scheduler: str | None = None,
-             progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, Any]:  # fmt: skip
+             progress: Callable[[int, int], None] = lambda done, total: None) -> Document:  # fmt: skip
     """The study of the plan's rare event (`hil_server.campaign.rare.study`), whose levels are run as cases of the campaign."""
     assert plan.rare is not None
     prepare(plan, folder)
 
-    def evaluate(first: int, conditions: np.ndarray) -> list[dict[str, Any]]:
+    def evaluate(first: int, conditions: np.ndarray) -> list[Document]:
         run_cases(plan, folder, first, conditions, workers, scheduler, lambda done, _: progress(done, plan.cases))
-        rows: list[dict[str, Any]] = []
+        rows: list[Document] = []
         for chunk in chunks(plan, first, first + len(conditions)):
             rows += _read_part(part_file(folder, chunk)).to_pylist()
         # the same level again, or it is not this study's
@@ -122,13 +126,8 @@ def run_rare(plan: Plan, folder: Path, workers: int | None = None, scheduler: st
     return study(plan.rare, plan.at, len(plan.keys), plan.cases, plan.seed, evaluate)
 
 
-def _failed(arguments: tuple[Any, ...], why: str) -> list[dict[str, Any]]:
-    _, numbers, keys, conditions, *_ = arguments
-    return failed_chunk(numbers, keys, conditions, why)
-
-
-def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
-                     workers: int) -> Iterator[tuple[Chunk, list[dict[str, Any]]]]:  # fmt: skip
+def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], Job],
+                     workers: int) -> Iterator[tuple[Chunk, list[Document]]]:  # fmt: skip
     """A pool of processes; when a worker dies a new pool runs what is missing."""
     left = list(todo)
     deaths: dict[Chunk, int] = {}
@@ -138,7 +137,7 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ..
         batch = careful[:1] or left
         with _pool(1 if careful else workers) as pool:
             with interrupts.not_passed_on():
-                futures = {pool.submit(run_chunk, *job(c)): c for c in batch}
+                futures = {pool.submit(run_chunk, job(c)): c for c in batch}
             try:
                 for future in as_completed(futures):
                     rows = future.result()
@@ -149,7 +148,7 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ..
                     deaths[chunk] = deaths.get(chunk, 0) + 1
         for chunk in [c for c in left if deaths.get(c, 0) >= DEATHS_TOLERATED]:
             left.remove(chunk)
-            yield chunk, _failed(job(chunk), "its worker died three times")
+            yield chunk, failed_chunk(job(chunk), "its worker died three times")
 
 
 @contextlib.contextmanager
@@ -180,8 +179,8 @@ def _die_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
-                scheduler: str) -> Iterator[tuple[Chunk, list[dict[str, Any]]]]:  # fmt: skip
+def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], Job],
+                scheduler: str) -> Iterator[tuple[Chunk, list[Document]]]:  # fmt: skip
     """A Dask cluster: tasks of a worker that dies go to another one, the scheduler sees to it."""
     try:
         from distributed import Client
@@ -193,18 +192,18 @@ def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
     except OSError as error:
         raise ConfigurationError(f"--scheduler {scheduler}: no Dask scheduler there: {error}") from error
     with client:
-        futures = {client.submit(run_chunk, *job(c), pure=False, retries=2): c for c in todo}
+        futures = {client.submit(run_chunk, job(c), pure=False, retries=2): c for c in todo}
         for future in completed(list(futures)):
             chunk = futures.pop(future)
             problem = future.exception()
-            yield chunk, _failed(job(chunk), f"its worker died: {problem}") if problem else future.result()
+            yield chunk, failed_chunk(job(chunk), f"its worker died: {problem}") if problem else future.result()
             future.release()
 
 
 # ---------------------------------------------------------------------------------------------------------------- files
 
 
-def write_part(file: Path, rows: list[dict[str, Any]]) -> None:
+def write_part(file: Path, rows: list[Document]) -> None:
     """Writes the rows of one piece as Parquet; the file has its name only when it is whole."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -215,7 +214,7 @@ def write_part(file: Path, rows: list[dict[str, Any]]) -> None:
     os.replace(temporary, file)
 
 
-def _read_part(part: Path) -> Any:
+def _read_part(part: Path) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -225,7 +224,7 @@ def _read_part(part: Path) -> Any:
         raise ConfigurationError(f"{part}: damaged: {' '.join(str(error).split())}; delete it: its cases are run again") from None
 
 
-def read_results(folder: Path) -> Any:
+def read_results(folder: Path) -> "pa.Table":
     """All rows that are there, a pyarrow table sorted by case number."""
     import pyarrow as pa
 

@@ -29,7 +29,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -44,6 +43,7 @@ from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
 from hil_server.line.run_header import configuration
 from hil_server.requirements import declaration
+from hil_server.values import Document, Given
 from rt_kernels.parameters import Parameter
 
 SAMPLINGS = ("uniform", "latin_hypercube", "normal", "corners", "expert", "saltelli")
@@ -92,7 +92,7 @@ class Plan:
     pairs: tuple[tuple[str, str], ...] = ()
     vary: tuple[Variable, ...] = ()
     R: np.ndarray | None = None
-    base_values: dict[str, Any] = field(default_factory=dict)
+    base_values: Document = field(default_factory=dict)
     rare: Rare | None = None
     begin: Beginning | None = None
 
@@ -246,14 +246,14 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
     )
 
 
-def _settings(head: dict[str, Any]) -> list[str]:
+def _settings(head: Document) -> list[str]:
     """The campaign's overrides, as `--set` says them."""
     from hil_server.run.programme import _flat
 
     return [f"{key}={toml_text.value(value)}" for key, value in _flat(head["set"])]
 
 
-def _test(head: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str], file: Path) -> TestConfig:
+def _test(head: Document, demanded: Sequence[Given], overrides: Sequence[str], file: Path) -> TestConfig:
     """The test that every case starts from. Raises ConfigurationError."""
     base = named_test(head["test"], file, "campaign.test")
     try:
@@ -262,7 +262,7 @@ def _test(head: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str
         raise ConfigurationError(f"{file}: campaign: {fault}" for fault in error.faults) from None
 
 
-def _beginning(head: dict[str, Any], box: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str],
+def _beginning(head: Document, box: Document, demanded: Sequence[Given], overrides: Sequence[str],
                file: str) -> tuple[TestConfig, Beginning]:  # fmt: skip
     """The configuration of the logged run with the campaign's overrides and requirements, and the state that the cases continue from.
     Raises ConfigurationError, and what `hil_server.run.branch.resumed` raises."""
@@ -288,7 +288,7 @@ def _beginning(head: dict[str, Any], box: dict[str, Any], demanded: Sequence[Any
     return config, Beginning(str(begin.log.path.absolute()), begin.tick, begin.time_s, settings, state)
 
 
-def _box_faults(box: Any, file: str) -> list[str]:
+def _box_faults(box: object, file: str) -> list[str]:
     if not isinstance(box, dict) or not box:
         return [missing(file, "box", "table", "at least one key of initial_conditions")]
     if faults := BOX.faults(box, file, "box"):
@@ -297,7 +297,7 @@ def _box_faults(box: Any, file: str) -> list[str]:
     return [line(file, f"box.{key}", "not in order", value, limit="[low, high]", unit=BOX_KEYS[key].unit) for key, value in turned.items()]
 
 
-def _expert_faults(head: dict[str, Any], box: dict[str, Any], vary: Sequence[Variable], cases: int | None, file: str) -> list[str]:
+def _expert_faults(head: Document, box: Document, vary: Sequence[Variable], cases: int | None, file: str) -> list[str]:
     """Listed cases: as many as there are to be, each with a value in the box for every key."""
     rows, wanted = head.get("expert", []), head["cases"] if cases is None else cases
     if head.get("sampling") != "expert":
@@ -316,7 +316,7 @@ def _expert_faults(head: dict[str, Any], box: dict[str, Any], vary: Sequence[Var
     return faults
 
 
-def _round_faults(head: dict[str, Any], box: dict[str, Any], file: str) -> list[str]:
+def _round_faults(head: Document, box: Document, file: str) -> list[str]:
     pairs = head.get("round", {})
     named = [*pairs, *pairs.values()]
     faults = [unknown_key(file, f"campaign.round.{key}", key, str(key), box) for key in named if key not in box]

@@ -20,7 +20,6 @@ A level's cases depend on the results of the levels before and on the seed alone
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -28,6 +27,7 @@ from scipy.stats import norm
 from hil_server.config.checks import Table, line
 from hil_server.errors import ConfigurationError
 from hil_server.host.installation import with_group
+from hil_server.values import Document, Given
 from rt_kernels.parameters import Parameter
 
 METHODS = ("importance_sampling", "subset_simulation")
@@ -54,7 +54,7 @@ class Rare:
     method: str
     level_cases: int
 
-    def of(self, row: dict[str, Any]) -> float:
+    def of(self, row: Document) -> float:
         """The outcome of a row of the results, nan where it has none. Raises ConfigurationError when there is no such column."""
         if self.outcome not in row or isinstance(row[self.outcome], str):
             numbers = [k for k, v in row.items() if isinstance(v, int | float)]
@@ -70,7 +70,7 @@ class Rare:
         return f"{self.outcome} {'above' if self.sign > 0 else 'below'} {self.limit:g}"
 
 
-def read_rare(table: Any, file: str, faults: list[str]) -> Rare | None:
+def read_rare(table: Given | None, file: str, faults: list[str]) -> Rare | None:
     """The table [rare]; what is wrong with it is added to `faults`."""
     if table is None:
         return None
@@ -86,7 +86,7 @@ def read_rare(table: Any, file: str, faults: list[str]) -> Rare | None:
 
 
 def study(rare: Rare, at: Callable[[np.ndarray], np.ndarray], dimension: int, cases: int, seed: int,
-          evaluate: Callable[[int, np.ndarray], Sequence[dict[str, Any]]]) -> dict[str, Any]:  # fmt: skip
+          evaluate: Callable[[int, np.ndarray], Sequence[Document]]) -> Document:  # fmt: skip
     """Probability of the event. at: points of the unit cube (n, d) → values; cases: the most that are run;
     evaluate(first case, values (n, d)) → the rows of these cases.
 
@@ -100,7 +100,7 @@ def study(rare: Rare, at: Callable[[np.ndarray], np.ndarray], dimension: int, ca
     done, without, batches = 0, 0, []
     failed: BaseException | None = None
 
-    def outcome(z: Any) -> list[list[float]]:
+    def outcome(z: Sequence[Sequence[float]]) -> list[list[float]]:
         nonlocal done, without, failed
         try:
             if done + len(z) > cases:

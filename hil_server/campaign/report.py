@@ -3,7 +3,7 @@
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,9 +14,13 @@ from scipy.stats import gaussian_kde
 from hil_server.campaign.plan import Plan
 from hil_server.campaign.sensitivity import Index
 from hil_server.campaign.statistics import column, magnitude, rank_correlation, standing, unjudged, wilson
-from hil_server.line import assembly
+from hil_server.config import model
 from hil_server.pages.figures import COLOURS, embedded
 from hil_server.pages.html import document, pill, section, table_html, text, verdict_html
+from hil_server.values import Document
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STANDINGS = {"kept": "good", "violated": "bad", "not judged": ""}  # level of each
 LOADS = {"impact_force_n": "force of the impact, N", "impact_moment_n_m": "moment of the impact, N.m",
@@ -34,18 +38,18 @@ BOUNDARY_CASES = 10  # captured and lost ones, at least, for a boundary to be dr
 BOUNDARY_NEAR = 1.0  # cases that the kernel must see at a place
 
 
-def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str, Any]], file: Path,
-          indices: dict[str, list[Index]] | None = None, rare: dict[str, Any] | None = None) -> None:  # fmt: skip
+def write(plan: Plan, table: "pa.Table", summary: Document, worst: list[Document], file: Path,
+          indices: dict[str, list[Index]] | None = None, rare: Document | None = None) -> None:  # fmt: skip
     """table: of results; summary: of `statistics`; worst: rows `number`, `log` of the cases that were run again; indices: of `sensitivity`;
     rare: of `rare.study`."""
-    base = plan.base
-    invented = [t["name"] for t in (base.mechanism, base.active_vehicle, base.target_vehicle) if t.get("synthetic")]
+    unit, active, target = (plan.base.document[name] for name in ("mechanism", "active_vehicle", "target_vehicle"))
+    invented = [t["name"] for t in (unit, active, target) if t.get("synthetic")]
     parts = [
         f"<h1>Campaign {text(plan.name)}</h1>",
         verdict_html(*_verdict(summary)),
         f"<p>{text(plan.description)}{f' ({text(plan.source)})' if plan.source else ''}</p>",
-        f'<p class="note">test {text(base.test["name"])}: {text(base.mechanism["name"])}, {_craft(base.active_vehicle)} to '
-        f"{_craft(base.target_vehicle)} · {plan.cases} cases, {text(plan.sampling)}, seed {plan.seed}</p>",
+        f'<p class="note">test {text(plan.base.setup.test.name)}: {text(unit["name"])}, {_craft(active)} to '
+        f"{_craft(target)} · {plan.cases} cases, {text(plan.sampling)}, seed {plan.seed}</p>",
         *([] if plan.begin is None else [f"<p>Every case continues from {text(plan.begin.log)} at {plan.begin.time_s:.3f} s.</p>"]),
         *([f'<p class="banner">Made with synthetic geometry: {text(", ".join(invented))}.</p>'] if invented else []),
         *([f'<p class="banner bad">{summary["errors"]} cases ended with an error: see the column error of the results.</p>']
@@ -72,8 +76,8 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
     os.replace(temporary, file)
 
 
-def _craft(vehicle: dict[str, Any]) -> str:
-    return f"{text(vehicle['name'])} ({assembly.vehicle(vehicle).mass_kg / 1000:g} t)"
+def _craft(vehicle: Document) -> str:
+    return f"{text(vehicle['name'])} ({model.vehicle(vehicle).mass_kg / 1000:g} t)"
 
 
 def named(key: str) -> str:
@@ -87,8 +91,8 @@ def named(key: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------------- tables
 
 
-def _outcome(s: dict[str, Any]) -> str:
-    def share(name: str, hits: int, interval: tuple[float, float], of: int = s["cases"]) -> tuple[Any, ...]:
+def _outcome(s: Document) -> str:
+    def share(name: str, hits: int, interval: tuple[float, float], of: int = s["cases"]) -> tuple[str, int, int, float, str]:
         return name, hits, of, hits / max(of, 1), f"{interval[0]:.4f} … {interval[1]:.4f}"
 
     rows = [share("captured", s["captured"], s["capture_interval_95"], s["judged"]),
@@ -107,7 +111,7 @@ def _outcome(s: dict[str, Any]) -> str:
     return table_html(("", "cases", "of", "share", "95 % interval (Wilson)"), rows) + intro
 
 
-def _verdict(s: dict[str, Any]) -> tuple[str, str, str]:
+def _verdict(s: Document) -> tuple[str, str, str]:
     """Level, word and line: how many cases were captured within the limits, and which requirement failed how often."""
     cases, good = s["judged_within_limits"], s["captured_within_limits"]
     low, high = s["within_limits_interval_95"]
@@ -121,7 +125,7 @@ def _verdict(s: dict[str, Any]) -> tuple[str, str, str]:
     return level, f"{good} of {cases} cases", line
 
 
-def _requirements(s: dict[str, Any]) -> list[str]:
+def _requirements(s: Document) -> list[str]:
     """How often each requirement failed and what was left of its limit, the most often violated first; nothing where there are none."""
     if not s["requirements"]:
         return []
@@ -137,7 +141,7 @@ def _requirements(s: dict[str, Any]) -> list[str]:
     return [section("Requirements", intro + table_html(head, rows, sortable=True))]
 
 
-def _conditions(plan: Plan, table: Any, indices: dict[str, list[Index]]) -> str:
+def _conditions(plan: Plan, table: "pa.Table", indices: dict[str, list[Index]]) -> str:
     alone = {(outcome, one.key): one.first for outcome, found in indices.items() for one in found}
     captured, invalid = np.array(table["captured"].to_pylist(), bool), unjudged(table)
     of_force, of_capture = ~invalid, captured | ~invalid
@@ -146,7 +150,7 @@ def _conditions(plan: Plan, table: Any, indices: dict[str, list[Index]]) -> str:
     for v in plan.variables:
         x = column(table, v.name)
         if v.values:
-            ends, centre = (", ".join(v.shown(v.values[i] if v.numbers else i) for i in range(len(v.values))), ""), float(np.median(x))
+            ends, centre = (", ".join(map(v.shown, v.ends)), ""), float(np.median(x))
         else:
             ends, centre = (v.shown(v.low), v.shown(v.high)), (v.low + v.high) / 2
         of_two = ((force, of_force, "impact force"), (captured.astype(float), of_capture, "captured"))
@@ -185,7 +189,7 @@ def _sensitivity(indices: dict[str, list[Index]]) -> list[str]:
     return [section("Sensitivity", f"{intro}{drawn}<details><summary>figures</summary>{listed}</details>")]
 
 
-def _rare(rare: dict[str, Any] | None) -> list[str]:
+def _rare(rare: Document | None) -> list[str]:
     if rare is None:
         return []
     low, high = rare["interval_95"]
@@ -198,7 +202,7 @@ def _rare(rare: dict[str, Any] | None) -> list[str]:
             "of the campaign's distribution.</p>"]  # fmt: skip
 
 
-def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) -> str:
+def _worst(plan: Plan, table: "pa.Table", worst: list[Document], folder: Path) -> str:
     """A row a case that was run again, with a link to its report."""
     if not worst:
         return "<p>None was run again.</p>"
@@ -220,7 +224,7 @@ def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) ->
     return f"<p>Run again with full logs: {links}</p>{branches}{table_html(head, rows, sortable=True)}"
 
 
-def _channels(s: dict[str, Any]) -> list[str]:
+def _channels(s: Document) -> list[str]:
     rows = [(name, *(v[q] for q in QUANTILES)) for name, v in s["channels"].items() if v]
     if not rows:
         return []
@@ -244,7 +248,7 @@ def _grid(count: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
     return drawn, axes
 
 
-def groups(table: Any) -> list[tuple[str, str, np.ndarray]]:
+def groups(table: "pa.Table") -> list[tuple[str, str, np.ndarray]]:
     """Cases in three kinds: (name, colour, mask)."""
     captured = np.array(table["captured"].to_pylist(), bool)
     tripped = np.array([e == "tripped" for e in table["end"].to_pylist()], bool)
@@ -254,7 +258,7 @@ def groups(table: Any) -> list[tuple[str, str, np.ndarray]]:
     return [kind for kind in kinds if kind[2].any()]
 
 
-def _loads(table: Any) -> Figure:
+def _loads(table: "pa.Table") -> Figure:
     drawn, axes = _grid(4, 2, 3.0)
     sizes = ("impact_force_n", "impact_moment_n_m", "peak_force_n", "peak_moment_n_m")
     for one, name in zip(axes, sizes, strict=True):
@@ -268,7 +272,7 @@ def _loads(table: Any) -> Figure:
     return drawn
 
 
-def _pairs(table: Any, keys: tuple[str, ...]) -> Figure:
+def _pairs(table: "pa.Table", keys: tuple[str, ...]) -> Figure:
     pairs = [pair for pair in PAIRS if set(pair) <= set(keys)] or [(keys[0], keys[-1])]
     drawn, axes = _grid(len(pairs), 3, 3.1)
     for one, (x, y) in zip(axes, pairs, strict=False):
@@ -317,7 +321,7 @@ def _shares(indices: dict[str, list[Index]]) -> Figure:
     return drawn
 
 
-def _envelope(summary: dict[str, Any], keys: tuple[str, ...]) -> Figure:
+def _envelope(summary: Document, keys: tuple[str, ...]) -> Figure:
     drawn, axes = _grid(len(keys), 3, 2.1)
     lowest = 1.0
     for one, key in zip(axes, keys, strict=False):

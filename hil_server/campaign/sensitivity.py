@@ -12,7 +12,7 @@ Variables that are correlated have no such shares; then none are given.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,12 @@ from hil_server.campaign.statistics import column, magnitude, unjudged
 from hil_server.config.checks import line
 from hil_server.errors import ConfigurationError
 from hil_server.host.installation import with_group
+from hil_server.values import Document
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hil_server.campaign.plan import Plan
 
 LEAST = 100  # fewest cases for a result
 RESAMPLES = 60
@@ -47,7 +53,7 @@ def _library() -> Any:
     return rbd_fast, sobol, sample
 
 
-def _problem(keys: Sequence[str]) -> dict[str, Any]:
+def _problem(keys: Sequence[str]) -> Document:
     return {"num_vars": len(keys), "names": list(keys), "bounds": [[0.0, 1.0]] * len(keys)}
 
 
@@ -67,7 +73,7 @@ def design(keys: Sequence[str], cases: int, seed: int) -> np.ndarray:
     return found
 
 
-def outcomes(table: Any) -> dict[str, np.ndarray]:
+def outcomes(table: "pa.Table") -> dict[str, np.ndarray]:
     """What a campaign's designer looks at, by name, (cases,) each; nan where a case has none."""
     captured = np.array(table["captured"].to_pylist(), bool)
     return {
@@ -93,7 +99,7 @@ def indices(u: np.ndarray, y: np.ndarray, keys: Sequence[str], saltelli: bool = 
     return [Index(key, float(s), float(c)) for key, s, c in zip(keys, found["S1"], found["S1_conf"], strict=True)]
 
 
-def analysis(plan: Any, table: Any) -> dict[str, list[Index]]:
+def analysis(plan: "Plan", table: "pa.Table") -> dict[str, list[Index]]:
     """Indices of every outcome of a campaign; empty for a sample that has none (corners, expert cases, correlated variables, a rare
     event's)."""
     if plan.R is not None or plan.pairs or plan.rare is not None or plan.sampling not in (*SAMPLED, "saltelli") or len(plan.keys) < 2:

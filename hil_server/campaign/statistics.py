@@ -1,13 +1,17 @@
 """What a campaign says: capture probability with its interval, ends, loads, the capture envelope, the worst cases."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hil_server.campaign.case import PEAKS, SIZES
 from hil_server.requirements import MET, VIOLATED
+from hil_server.values import Document, Given
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # faults of the model, not of the docking
 NO_VERDICT = frozenset({"mechanism_invalid", "divergence", "setpoint_not_finite", "control_failed"})
@@ -24,7 +28,7 @@ def wilson(hits: int, cases: int, z: float = Z95) -> tuple[float, float]:
     return (0.0 if hits == 0 else max(0.0, centre - half)), (1.0 if hits == cases else min(1.0, centre + half))
 
 
-def column(table: Any, name: str) -> np.ndarray:
+def column(table: "pa.Table", name: str) -> np.ndarray:
     """A column of numbers, (cases,) float64; NaN where a case has none."""
     return np.array([math.nan if v is None else v for v in table[name].to_pylist()], float)
 
@@ -38,13 +42,13 @@ def quantiles(values: np.ndarray) -> dict[str, float]:
     return {"p50": float(p50), "p95": float(p95), "p99": float(p99), "max": float(values.max())}
 
 
-def magnitude(table: Any, name: str) -> np.ndarray:
+def magnitude(table: "pa.Table", name: str) -> np.ndarray:
     """Largest force or moment of each case, (cases,): a column of `hil_server.campaign.case.SIZES`, 0 of a case that has none."""
     found: np.ndarray = np.nan_to_num(column(table, name))
     return found
 
 
-def unjudged(table: Any) -> np.ndarray:
+def unjudged(table: "pa.Table") -> np.ndarray:
     """Cases without a verdict, (cases,) bool: an error, or a trip because a model left the range in which it holds (NO_VERDICT): what the
     docking would have come to is not known."""
     faults = [set((word or "").split(",")) for word in table["faults"].to_pylist()]
@@ -65,12 +69,12 @@ def _ranks(x: np.ndarray) -> np.ndarray:
     return (np.cumsum(count) - (count - 1) / 2.0)[place]
 
 
-def demanded(table: Any, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def demanded(table: "pa.Table", rows: Sequence[Given]) -> Document:
     """Verdicts on each requirement over the cases. rows: the requirements as the test has them.
 
     By name: met, violated, not_judged (cases; an error of a case counts among the last); share of the judged ones that violate it and its
     95 % interval, the share that its file allows, and whether it is kept; margin (p0 is the smallest, p1, p5, p50) and its unit."""
-    found: dict[str, Any] = {}
+    found: Document = {}
     for row in rows:
         name = row["name"]
         if f"verdict {name}" not in table.column_names:
@@ -95,12 +99,12 @@ def demanded(table: Any, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def standing(one: Mapping[str, Any]) -> str:
+def standing(one: Given) -> str:
     """In a word, of a row of `demanded`: kept, violated, or not judged, where no case came to what it is about."""
     return "violated" if not one["kept"] else "kept" if one["met"] + one["violated"] else "not judged"
 
 
-def statistics(table: Any, keys: tuple[str, ...], requirements: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def statistics(table: "pa.Table", keys: tuple[str, ...], requirements: Sequence[Given] = ()) -> Document:
     """Summary of the result table. captured: whatever happened afterwards; captured_within_limits: and no trip. no_verdict: cases that
     ended with an error or because a model left its valid range (`unjudged`), by reason; judged: cases with a verdict on the capture,
     which has come in a case that failed after it; judged_within_limits: on the limits. Probabilities and intervals are of the judged
@@ -136,7 +140,7 @@ def statistics(table: Any, keys: tuple[str, ...], requirements: Sequence[Mapping
     }
 
 
-def _reasons(table: Any, which: np.ndarray) -> dict[str, int]:
+def _reasons(table: "pa.Table", which: np.ndarray) -> dict[str, int]:
     """Cases by what took their verdict: the first fault of the model, or `error`."""
     found: dict[str, int] = {}
     for words, error, one in zip(table["faults"].to_pylist(), table["error"].to_pylist(), which, strict=True):
@@ -162,7 +166,7 @@ def envelope(values: np.ndarray, captured: np.ndarray, bins: int = 10) -> list[d
     return rows
 
 
-def worst(table: Any, count: int) -> list[int]:
+def worst(table: "pa.Table", count: int) -> list[int]:
     """Numbers of the cases to look at: first those with errors and trips, then the greatest force."""
     force = magnitude(table, "peak_force_n")
     bad = np.array([e in ("error", "tripped") for e in table["end"].to_pylist()])

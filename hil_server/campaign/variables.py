@@ -23,7 +23,7 @@ A variable is a function of a number u in 0...1, its quantile; how the unit cube
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.stats import norm
@@ -32,8 +32,10 @@ from hil_server.config import TestConfig, test_from_toml, toml_text
 from hil_server.config.checks import Table, line, must_be
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
+from hil_server.values import Document, Given, Value
 from rt_kernels.parameters import Parameter
 
+Numbers: TypeAlias = float | Sequence["Numbers"]
 DISTRIBUTIONS = ("uniform", "normal", "table")
 CUT = 4.0  # standard deviations at which a normal variable ends without given ends
 EDGE = 1e-15  # quantiles of the copula's normal scores stay inside by this
@@ -64,7 +66,7 @@ class Variable:
     high: float
     mean: float = 0.0
     sigma: float = 0.0
-    values: tuple[Any, ...] = ()
+    values: tuple[Value, ...] = ()
     weights: tuple[float, ...] = ()
     factor: bool = False
 
@@ -72,6 +74,13 @@ class Variable:
     def numbers(self) -> bool:
         """Whether its values are numbers; what is not goes by its place in the table."""
         return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The values at its two ends, of a table all of them; of one without numbers their places."""
+        if self.values and not self.numbers:
+            return tuple(map(float, range(len(self.values))))
+        return tuple(float(v) for v in self.values if isinstance(v, int | float)) or (self.low, self.high)
 
     def quantile(self, u: np.ndarray) -> np.ndarray:
         """Values at u (n,) in 0...1; of a table without numbers the places of the values."""
@@ -86,9 +95,9 @@ class Variable:
         found = np.asarray(self.values, float)[place] if self.numbers else place.astype(float)
         return found
 
-    def settings(self, value: float, base: Mapping[str, float | list[Any]]) -> list[str]:
+    def settings(self, value: float, base: Mapping[str, Numbers]) -> list[str]:
         """What `--set` would say for one value. base: what the test has at the keys of a factor."""
-        chosen: Any = value if self.numbers or not self.values else self.values[int(value)]
+        chosen = value if self.numbers or not self.values else self.values[int(value)]
         return [f"{key}={toml_text.value(_scaled(base[key], value) if self.factor else chosen)}" for key in self.keys]
 
     def shown(self, value: float) -> str:
@@ -96,8 +105,12 @@ class Variable:
         return f"{value:.4g}" if self.numbers or not self.values else str(self.values[int(value)])
 
 
-def _scaled(value: Any, factor: float) -> Any:
-    return [_scaled(v, factor) for v in value] if isinstance(value, list | tuple) else float(value) * factor
+def _scaled(value: Numbers, factor: float) -> Numbers:
+    if isinstance(value, int | float):
+        return float(value) * factor
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{value!r:.80} is no number")
+    return [_scaled(v, factor) for v in value]
 
 
 def initial_condition(key: str, low: float, high: float) -> Variable:
@@ -105,7 +118,7 @@ def initial_condition(key: str, low: float, high: float) -> Variable:
     return Variable(key, (f"initial_conditions.{key}",), "uniform", low, high)
 
 
-def read(rows: Any, file: str, faults: list[str]) -> tuple[Variable, ...]:
+def read(rows: object, file: str, faults: list[str]) -> tuple[Variable, ...]:
     """The variables of the tables [[vary]]; what is wrong with them is added to `faults`."""
     if rows is None:
         return ()
@@ -119,7 +132,7 @@ def read(rows: Any, file: str, faults: list[str]) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def _variable(row: dict[str, Any], path: str, file: str, faults: list[str]) -> Variable | None:
+def _variable(row: Document, path: str, file: str, faults: list[str]) -> Variable | None:
     row = dict(row)
     keys, values = row.pop("key", None), row.pop("values", [])
     keys = [keys] if isinstance(keys, str) else keys
@@ -160,7 +173,7 @@ def _variable(row: dict[str, Any], path: str, file: str, faults: list[str]) -> V
     return Variable(row["name"] or keys[0], tuple(keys), kind, low, high, mean or 0.0, sigma or 0.0, factor=row["factor"])
 
 
-def correlations(rows: Any, names: Sequence[str], file: str, faults: list[str]) -> np.ndarray | None:
+def correlations(rows: object, names: Sequence[str], file: str, faults: list[str]) -> np.ndarray | None:
     """Correlation matrix of the normal scores, (n, n), or None when nothing is correlated."""
     if rows is None:
         return None
@@ -196,7 +209,7 @@ def correlated(u: np.ndarray, R: np.ndarray | None) -> np.ndarray:
 INITIAL = {p.key: p.default for p in INITIAL_CONDITIONS if p.kind == "float"}
 
 
-def base_values(variables: Sequence[Variable], base: TestConfig, file: str) -> dict[str, Any]:
+def base_values(variables: Sequence[Variable], base: TestConfig, file: str) -> Document:
     """What the test has at the keys of the factors. Raises ConfigurationError for a key that has no number."""
     found = {}
     for key in (k for v in variables if v.factor for k in v.keys):
@@ -212,17 +225,17 @@ def base_values(variables: Sequence[Variable], base: TestConfig, file: str) -> d
     return found
 
 
-def end_faults(variables: Sequence[Variable], base: TestConfig, base_values: Mapping[str, Any], file: str) -> list[str]:
+def end_faults(variables: Sequence[Variable], base: TestConfig, base_values: Given, file: str) -> list[str]:
     """What the test does not take at the ends of a variable, or of a table's values, each variable by itself: one line each."""
     text, found = base.as_toml(), []
     for v in variables:
-        for value in range(len(v.values)) if v.values and not v.numbers else v.values or (v.low, v.high):
+        for value in v.ends:
             try:
-                test_from_toml(text, v.settings(float(value), base_values), label=f"[[vary]] {v.name} = {v.shown(float(value))}")
+                test_from_toml(text, v.settings(value, base_values), label=f"[[vary]] {v.name} = {v.shown(value)}")
             except ConfigurationError as error:
-                found += [f"{file}: vary {v.name} = {v.shown(float(value))}: {fault}" for fault in error.faults]
+                found += [f"{file}: vary {v.name} = {v.shown(value)}: {fault}" for fault in error.faults]
     return list(dict.fromkeys(found))
 
 
-def _named(at: Any, name: str) -> Any:
+def _named(at: Document | list[Document], name: str) -> Any:
     return next(item for item in at if item.get("name") == name) if isinstance(at, list) else at[name]

@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,10 @@ from hil_server.config import test_from_toml
 from hil_server.errors import HilError
 from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
+from hil_server.values import Document
 
 
-def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) -> list[dict[str, Any]]:
+def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) -> list[Document]:
     """The worst cases again, with full logs; those that are there already stay. conditions: of all cases, (cases, keys).
 
     Raises KeyboardInterrupt when one of them was stopped by a press; what there is of it is deleted."""

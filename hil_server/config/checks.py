@@ -8,9 +8,9 @@ and the values are those of `rt_kernels.parameters`. A key that was renamed is n
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from hil_server.config import former_names
+from hil_server.values import Document, Given
 from rt_kernels import parameters as declarations
 from rt_kernels.parameters import Parameter, shown
 from rt_kernels.stages import FORMER_ROLES
@@ -22,7 +22,7 @@ class Table:
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.parameters = {p.key: p for p in parameters}
 
-    def faults(self, table: Any, file: str, path: str) -> list[str]:
+    def faults(self, table: object, file: str, path: str) -> list[str]:
         """Lines for everything that is wrong with `table`, which stands at key path `path` of `file`. Empty if nothing is."""
         if not isinstance(table, dict):
             return [must_be(file, path, "a table", table)]
@@ -34,13 +34,13 @@ class Table:
         present = {former[key] if key in former else key: value for key, value in table.items() if key not in gone}
         return found + [f"{file}: {fault}" for fault in declarations.faults(self.parameters.values(), present, path)]
 
-    def with_defaults(self, table: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, table: Given) -> Document:
         """The values of a table without faults, with every absent key that has a default, in the order of the declaration."""
         full = declarations.checked(self.parameters.values(), table)
         return {key: value for key, value in full.items() if value is not None}
 
 
-def must_be(file: str, path: str, what: str, value: Any) -> str:
+def must_be(file: str, path: str, what: str, value: object) -> str:
     """A value of the wrong kind as one line."""
     return f"{file}: {path or 'file'}: must be {what}, got {shown(value)}"
 
@@ -50,17 +50,17 @@ def missing(file: str, path: str, kind: str, what: str) -> str:
     return f"{file}: {path}: required {kind} is missing: {what}"
 
 
-def line(file: str, path: str, what: str, value: Any, limit: str, unit: str) -> str:
+def line(file: str, path: str, what: str, value: object, limit: str, unit: str) -> str:
     """One fault as one line, of a value that is good by itself."""
     return f"{file}: {path}: {what}, value {shown(value)}, limit {limit}, unit {unit}"
 
 
-def unknown_key(file: str, path: str, value: Any, key: str, known: Iterable[str]) -> str:
+def unknown_key(file: str, path: str, value: object, key: str, known: Iterable[str]) -> str:
     """The message for a key that does not exist, with the nearest known one."""
     return f"{file}: {path}: {declarations.unknown_key(key, value, known)}"
 
 
-def unknown_table(file: str, path: str, name: str, value: Any, known: Iterable[str]) -> str:
+def unknown_table(file: str, path: str, name: str, value: object, known: Iterable[str]) -> str:
     """A table, or a key of a file, that the file may not have."""
     if name in FORMER_ROLES:
         return f"{file}: {path}: was renamed {FORMER_ROLES[name]}"

@@ -1,11 +1,11 @@
 """Crafts of a configuration: the tables of its two vehicles as `Craft`, their faults, and the dynamics part that fits them."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from hil_server import registry
+from hil_server.values import Given
 from rt_kernels.algebra.arrays import quat_from_matrix
 from rt_kernels.model.craft import DOCKING, Craft, at_rest, port_pose
 from rt_kernels.model.craft_file import CraftError, craft_of
@@ -14,7 +14,7 @@ _KEPT = 8  # crafts made last: finite elements take seconds, and a configuration
 _made: dict[str, Craft] = {}
 
 
-def craft(table: Mapping[str, Any]) -> Craft:
+def craft(table: Given) -> Craft:
     """The craft of a vehicle's table. Raises CraftError."""
     text = repr(table)
     if text not in _made:
@@ -25,7 +25,7 @@ def craft(table: Mapping[str, Any]) -> Craft:
     return _made[text]
 
 
-def faults(table: Mapping[str, Any]) -> list[str]:
+def faults(table: Given) -> list[str]:
     """What is wrong with a vehicle's table, one line each, the path of the key first."""
     try:
         return unfit(craft(table))
@@ -50,7 +50,7 @@ def unfit(made: Craft) -> list[str]:
     return found
 
 
-def mass_properties(table: Mapping[str, Any]) -> tuple[float, Any, Any]:
+def mass_properties(table: Given) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass kg, inertia (3, 3) kg.m2 about the centre of mass, and pose (7,) of the docking port in the frame there, axes of the root body,
     of a vehicle of several bodies at rest."""
     made = craft(table)
@@ -59,12 +59,12 @@ def mass_properties(table: Mapping[str, Any]) -> tuple[float, Any, Any]:
     return rest.mass, rest.inertia, np.concatenate([p - rest.centre, quat_from_matrix(R)])
 
 
-def bends(table: Mapping[str, Any]) -> bool:
+def bends(table: Given) -> bool:
     """Whether the docking port of a vehicle's table moves against the rest of it: by joints, bending bodies, or modes at the port."""
     return bool(table.get("modal")) or craft(table).moves
 
 
-def flown(table: Mapping[str, Any]) -> dict[str, str]:
+def flown(table: Given) -> dict[str, str]:
     """What of a craft a dynamics part has to fly beyond one rigid body (words of a part's `FLIES`), each with how many there are."""
     made = craft(table)
     joints = sum(link.parent is not None and link.joint != "fixed" for link in made.links)
@@ -78,7 +78,7 @@ def flown(table: Mapping[str, Any]) -> dict[str, str]:
     return {what: words for what, words in found.items() if words}
 
 
-def dropped(part: Any, vehicles: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def dropped(part: object, vehicles: Mapping[str, Given]) -> list[str]:
     """What of these vehicles (table's name -> table) a dynamics part would leave out, one line a vehicle; empty where it flies all."""
     flies = getattr(part, "FLIES", ())
     lines = []
@@ -89,12 +89,11 @@ def dropped(part: Any, vehicles: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def dynamics_for(vehicles: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
+def dynamics_for(vehicles: Mapping[str, Given]) -> tuple[str, str]:
     """Name of the dynamics part that flies these vehicles (table's name -> table) as they are, and why; "" for the name where none of the
     server's own does."""
     why: list[str] = []
-    for purpose in ("free bodies", "small deformation", "moving or bending craft"):
-        name = registry.own(purpose)
+    for name in registry.DYNAMICS:
         left = dropped(registry.part("dynamics", name), vehicles)
         if not left:
             return name, "; ".join(why) or "both vehicles are rigid"

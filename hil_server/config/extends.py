@@ -3,7 +3,6 @@
 import copy
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from hil_server.config import files, toml_text
 from hil_server.config.checks import line
@@ -95,5 +94,5 @@ def _written(table: Tables, place: Place, path: str, shown: dict[Path, str], hea
     return lines
 
 
-def _is_rows(value: Any) -> bool:
+def _is_rows(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)

@@ -9,10 +9,12 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
+import stand_configs
 from hil_server import interrupts
+from hil_server.values import Document
 
+SHIPPED = Path(stand_configs.__file__).parent  # files that come with the program
 SIZE_MAX = 1 << 28  # bytes; the largest recordings and modal files have some tens of megabytes
 INT_MAX = 2**63  # TOML's whole numbers have 64 bits
 Done = Callable[[float, float], None]  # what long work tells: how much is done of how much
@@ -55,7 +57,7 @@ def whole(path: Path) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> Document:
     """TOML as tables. Raises ValueError for what is none, for a whole number beyond 64 bits and for what is nested too deeply."""
     try:
         document = tomllib.loads(text)
@@ -65,7 +67,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     return document
 
 
-def _check_numbers(value: Any, path: str) -> None:
+def _check_numbers(value: object, path: str) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             _check_numbers(item, f"{path}.{key}" if path else key)

@@ -7,10 +7,10 @@ runs replay whatever the names were when they were logged.
 import copy
 import math
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from hil_server import registry
 from hil_server.config.tables import DEVICES
+from hil_server.values import Document, Value
 from rt_kernels.model import craft_file
 from rt_kernels.stages import FORMER_ROLES, STAGE_ROLES
 
@@ -68,7 +68,7 @@ GONE: dict[tuple[str, str], str] = {
 
 # (role, or table of the stand file; key) → what the program did before there was this key, where its default does something else: the value
 # in the log of such a program, so that it replays as it ran.
-BEFORE: dict[tuple[str, str], Any] = {
+BEFORE: dict[tuple[str, str], Value] = {
     ("wrench", "frozen_s"): 0.0,
     ("events", "every_phase"): False,
     ("guidance", "hold_acceleration_max_m_s2"): 0.0,
@@ -103,7 +103,7 @@ def gone(key: str, declared: Collection[str]) -> str:
     return "" if key in declared or "identity" not in declared else next((words for (_, old), words in GONE.items() if old == key), "")
 
 
-def renamed(document: dict[str, Any]) -> dict[str, Any]:
+def renamed(document: Document) -> Document:
     """The document of a test (the configuration in a log's header) with present names; what has none is left as it is. A key of a part from
     outside belongs to that part. `document` itself is not changed."""
     document = {FORMER_ROLES.get(name, name): table for name, table in copy.deepcopy(document).items()}
@@ -111,7 +111,7 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
         document["stand"] = {FORMER_ROLES.get(name, name): table for name, table in stand.items()}
     for (place, key), (now, name) in MOVED.items():
         if isinstance(document.get(place), dict) and key in document[place]:
-            document.setdefault(now, {"part": registry.own(now)})[name] = document[place].pop(key)
+            document.setdefault(now, {"part": registry.FILLED[now]})[name] = document[place].pop(key)
     if isinstance(dynamics := document.get("dynamics"), dict) and isinstance(dynamics.get("model_data"), dict):
         dynamics["model_data"] = _craft(dynamics["model_data"])
     for role, table in _tables(document):
@@ -125,20 +125,20 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def as_before(document: dict[str, Any]) -> dict[str, Any]:
+def as_before(document: Document) -> Document:
     """The document of a test of an earlier program, with the keys of `BEFORE` that it does not have. Changed in place."""
     for (place, key), value in BEFORE.items():
         if place in registry.PARTS:
             table = document.get(place)
             declared = isinstance(table, dict) and table.get("part") in registry.PARTS[place]
-            if declared and any(p.key == key for p in registry.part(place, document[place]["part"]).PARAMETERS):  # type: ignore[attr-defined]
+            if declared and any(p.key == key for p in registry.part(place, document[place]["part"]).PARAMETERS):
                 document[place].setdefault(key, value)
         elif isinstance(stand := document.get("stand"), dict) and isinstance(stand.get(place), dict):
             stand[place].setdefault(key, value)
     return document
 
 
-def _craft(tables: dict[str, Any]) -> dict[str, Any]:
+def _craft(tables: Document) -> Document:
     """An arm's file whose bodies had mass and inertia beside their joint, as the craft file that it is now."""
     bodies, joints = [], []
     for body in tables.get("body", []):
@@ -169,14 +169,14 @@ def _quaternion(roll: float, pitch: float, yaw: float) -> list[float]:
     return [sr * cp * cy - cr * sp * sy, cr * sp * cy + sr * cp * sy, cr * cp * sy - sr * sp * cy, cr * cp * cy + sr * sp * sy]
 
 
-def _fault(entry: Any) -> Any:
+def _fault(entry: object) -> object:
     """A row of numbers as the table that it is now; anything else as it is."""
     if isinstance(entry, list) and len(entry) == 4 and entry[1] in FAULTS:
         return {"fault": FAULTS[entry[1]], "at_s": entry[0], "index": int(entry[2]), "value": entry[3]}
     return entry
 
 
-def _tables(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _tables(document: Document) -> Iterator[tuple[str, Document]]:
     """(role or name, table) of every table that can have a former key."""
     # role or name → where it stands
     places: list[tuple[str, tuple[str, ...]]] = [(name, (name,)) for name in document if name not in ("mechanism", "stand")]
@@ -185,7 +185,7 @@ def _tables(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     places += [(role, ("stand", role)) for role in STAGE_ROLES]  # limits of the stand for a part of the test
     places += [("compensation", ("compensation", inner)) for inner in ("free", "contact")]  # of the one that changes between two
     for role, path in places:
-        table: Any = document
+        table: object = document
         for name in path:
             table = table.get(name) if isinstance(table, dict) else None
         if isinstance(table, dict):

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+
+from hil_server.values import Given
 
 MOST_NAMED = 5
 
 
-def keys_of(document: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def keys_of(document: Given, path: str = "") -> Iterator[str]:
     """Paths of all values of a document; a row of an array of tables goes by its name, else by its number."""
     for key, value in document.items():
         full = f"{path}.{key}" if path else key

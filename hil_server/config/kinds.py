@@ -1,13 +1,12 @@
 """What a file is, by its tables or its first bytes, and which verb takes it."""
 
 import shlex
-from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from hil_server.config import files
 from hil_server.errors import UsageError
+from hil_server.values import Given
 
 # A table, or a key at the top, that only files of one kind have. The first match counts.
 MARKS = {"test": "test", "programme": "programme", "campaign": "campaign", "platform": "stand", "part": "mechanism", "body": "craft",
@@ -27,12 +26,12 @@ FOLDER_OF = {"stand": "stands", "craft": "vehicles", "mechanism": "mechanisms"}
 MOST_NAMED = 4  # files of a folder
 
 
-def kind_of(document: Mapping[str, Any]) -> str | None:
+def kind_of(document: Given) -> str | None:
     """The kind of a file by its tables; None for one that is only a part of others."""
     return next((kind for mark, kind in MARKS.items() if mark in document), None)
 
 
-def other_kind(document: Mapping[str, Any], wanted: str, file: str) -> str | None:
+def other_kind(document: Given, wanted: str, file: str) -> str | None:
     """One line for a file that is of another kind than the one wanted, with the command that takes it; None where it is not."""
     kind = kind_of(document)
     return None if kind in (None, wanted) else _is_a(str(kind), wanted, file)
@@ -65,9 +64,7 @@ def a_log(path: str) -> str:
 
 
 def _is_a(kind: str, wanted: str, file: str) -> str:
-    from hil_server.config.loader import SHIPPED
-
-    short = Path(file).relative_to(SHIPPED) if Path(file).is_relative_to(SHIPPED) else Path(file)
+    short = Path(file).relative_to(files.SHIPPED) if Path(file).is_relative_to(files.SHIPPED) else Path(file)
     return f"{file}: is a {kind}, not a {wanted}: {TAKEN_BY[kind].format(file=shlex.quote(str(short)))}"
 
 
@@ -85,7 +82,7 @@ def _kind_of_file(path: Path) -> str | None:
 
 def _nearest(path: Path, wanted: str) -> str:
     """The file that was probably meant: beside the missing one, or a shipped one."""
-    from hil_server.config.loader import FOLDERS, SHIPPED
+    from hil_server.config.loader import FOLDERS
 
     pattern = "*.mcap" if wanted == "log" else "*.toml"
     try:
@@ -95,7 +92,7 @@ def _nearest(path: Path, wanted: str) -> str:
     if wanted == "log":
         known += [str(one) for one in Path("runs").glob("*/run.mcap")]
     elif path.parent == Path():
-        known += [one.name for folder in FOLDERS for one in SHIPPED.joinpath(folder).glob("*.toml")]
+        known += [one.name for folder in FOLDERS for one in files.SHIPPED.joinpath(folder).glob("*.toml")]
     name = path.name if path.suffix else f"{path.name}{pattern[1:]}"
     close = get_close_matches(name, known, n=1, cutoff=0.75) or get_close_matches(str(path), known, n=1, cutoff=0.75)
     if not close or str(path.parent / close[0]) == str(path):

@@ -7,76 +7,38 @@ from one that this says it extends (`hil_server.config.extends`), or from `--set
 """
 
 import copy
-import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import stand_configs
 from hil_server import registry
 from hil_server.config import crafts, extends, files, former_names, narrowing, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
+from hil_server.config.files import SHIPPED
 from hil_server.config.keys import keys_of, similar
+from hil_server.config.model import TestConfig
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
 from hil_server.requirements import declaration
+from hil_server.values import Document, Given, Value
 from rt_kernels.model import craft_file
 from rt_kernels.stages import FORMER_ROLES, STAGE_ROLES
 
-SHIPPED = Path(stand_configs.__file__).parent
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
 FOLDERS = ("programmes", "stands", "vehicles", "mechanisms", "manipulators", "programmes/operators")
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
 TEST_FILE = ("test", "initial_conditions", "orbit", "commands", *STAGE_ROLES, "telemetry", "cameras", "requirement")
-FILLED = ("commands", "control")  # tables of parts that the server fills where a test file has none
+Setting: TypeAlias = tuple[tuple[str, ...], Value]  # path of a key and what `--set` gives it
 SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
 
 
-@dataclass(frozen=True)
-class TestConfig:
-    """A checked configuration. document: the whole of it as plain tables; sources: file → its text; paths: table → file it came from;
-    overrides: the `--set` items as given; chosen: parts that no file names, each with the reason; of_log: it was read out of a log, which
-    may be somebody else's: it names no code that runs here."""
-
-    __test__ = False  # not a test class, whatever pytest thinks of the name
-
-    document: dict[str, Any]
-    sources: dict[str, str] = field(default_factory=dict)
-    paths: dict[str, Path] = field(default_factory=dict)
-    overrides: tuple[str, ...] = ()
-    chosen: tuple[str, ...] = ()
-    of_log: bool = False
-
-    def __getattr__(self, name: str) -> dict[str, Any]:
-        """`config.stand` is the table `stand`: every top-level table is an attribute."""
-        try:
-            found: dict[str, Any] = self.__dict__["document"][name]
-            return found
-        except KeyError:
-            raise AttributeError(f"configuration has no table {name!r}") from None
-
-    def part(self, role: str) -> tuple[str, dict[str, Any]]:
-        """Name of the part chosen for a stage role, and the part's own keys as given."""
-        table = dict(self.document[role])
-        return table.pop("part"), table
-
-    def as_toml(self) -> str:
-        """The whole document as one TOML text, overrides included; `test_from_toml` reads it back."""
-        return toml_text.dumps(self.document)
-
-    @property
-    def hash(self) -> str:
-        """16 hexadecimal digits over `as_toml()`: equal for equal configurations, wherever their files lie."""
-        return hashlib.sha256(self.as_toml().encode()).hexdigest()[:16]
-
-
 def load_test(
-    path: str | Path | None = None, overrides: Sequence[str] = (), requirements: Sequence[Any] = (), waived: Sequence[str] = ()
+    path: str | Path | None = None, overrides: Sequence[str] = (), requirements: Sequence[Given] = (), waived: Sequence[str] = ()
 ) -> TestConfig:
     """Reads and checks the test file `path` (none: the shipped docking) and everything it names.
 
@@ -117,7 +79,7 @@ def load_test(
     _take_model(document, file.parent, str(file), faults)
     _find_files(document, file.parent)
     try:
-        return _checked(document, labels, faults, own, sources=sources, paths=paths, overrides=tuple(overrides))
+        return _checked(document, labels, faults, own, TestConfig(document, sources, paths, tuple(overrides)))
     except ConfigurationError as error:
         raise ConfigurationError(_name_overrides(error.faults, labels, settings)) from None
 
@@ -155,13 +117,13 @@ def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log",
     if any(path == ("dynamics", "model") for path, _ in settings):
         document["dynamics"].pop("model_data", None)
         _take_model(document, Path(), "--set", faults)
-    return _checked(document, labels, faults, None, sources={label: text}, paths={}, overrides=tuple(overrides))
+    return _checked(document, labels, faults, None, TestConfig(document, {label: text}, {}, tuple(overrides)))
 
 
 test_from_toml.__test__ = False  # type: ignore[attr-defined]
 
 
-def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
+def parse_override(item: str) -> Setting:
     """`a.b.c=value` as (("a", "b", "c"), value). Raises ConfigurationError when it is none."""
     if len(item) > SET_MAX:
         raise ConfigurationError(f"--set {item[:40]}...: {len(item)} characters, limit {SET_MAX}: put it into the file")
@@ -179,7 +141,7 @@ def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
         raise ConfigurationError(f"--set {item:.200}: the value is not TOML: {text!r:.80}: {error}") from None
 
 
-def _inline_modes(document: dict[str, Any], name: str, folder: Path, label: str, faults: list[str]) -> None:
+def _inline_modes(document: Document, name: str, folder: Path, label: str, faults: list[str]) -> None:
     """The modes of a vehicle out of their files into the document, so that it is whole wherever it goes: log, worker, other machine."""
     vehicle = document[name]
     if not isinstance(vehicle, dict):
@@ -200,7 +162,7 @@ def _inline_modes(document: dict[str, Any], name: str, folder: Path, label: str,
         faults.append(f"{label}: {error}")
 
 
-def _take_model(document: dict[str, Any], folder: Path, label: str, faults: list[str]) -> None:
+def _take_model(document: Document, folder: Path, label: str, faults: list[str]) -> None:
     """The tables of a manipulator's file into the document, likewise. A file that is not there is left to the part to name."""
     dynamics = document.get("dynamics")
     if not isinstance(dynamics, dict) or not isinstance(dynamics.get("model"), str) or "model_data" in dynamics:
@@ -217,7 +179,7 @@ def _take_model(document: dict[str, Any], folder: Path, label: str, faults: list
             return
 
 
-def _find_files(document: dict[str, Any], folder: Path) -> None:
+def _find_files(document: Document, folder: Path) -> None:
     """Files of a part that stay outside of the configuration (its `FILES`: code, which a log does not bring): from here on they go by their
     full names, wherever the document goes. One that is not there is left to the part to name."""
     for role in STAGE_ROLES:
@@ -240,7 +202,7 @@ def named_test(named: str, file: Path, key: str) -> Path:
 
 
 # ------------------------------------------------------------------------------------------------------------- reading files
-def _read(file: Path, faults: list[str], wanted: str | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+def _read(file: Path, faults: list[str], wanted: str | None = None) -> tuple[Document, dict[str, str]]:
     """A file's document, with those that it extends, and their texts; on failure an empty document and one more fault. wanted: kind."""
     try:
         found = extends.whole(file, wanted)
@@ -262,7 +224,7 @@ def _resolve(named: str, file: Path) -> Path | None:
 
 
 # -------------------------------------------------------------------------------------------------------------- requirements
-def _demand(document: dict[str, Any], more: Sequence[Any], waived: Sequence[str], label: str, faults: list[str]) -> None:
+def _demand(document: Document, more: Sequence[Given], waived: Sequence[str], label: str, faults: list[str]) -> None:
     """The requirements of a programme beside the test's, or in their place, less those that are waived."""
     rows = document.get("requirement", [])
     if not more and not waived or not isinstance(rows, list):
@@ -276,7 +238,7 @@ def _demand(document: dict[str, Any], more: Sequence[Any], waived: Sequence[str]
 
 
 # ----------------------------------------------------------------------------------------------------------------- overrides
-def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]) -> None:
+def _apply(document: Document, settings: list[Setting]) -> None:
     """Sets each value. A change of `part` comes first and drops the keys of the part that was there: they belonged to it."""
     for path, value in sorted(settings, key=lambda s: s[0][-1] != "part"):
         table, key = _descend_to(document, path), path[-1]
@@ -289,7 +251,7 @@ def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]
         table[key] = value
 
 
-def _check_keys(settings: Sequence[tuple[tuple[str, ...], Any]], file: Path | None, document: dict[str, Any]) -> None:
+def _check_keys(settings: Sequence[Setting], file: Path | None, document: Document) -> None:
     """Raises ConfigurationError for a `--set` that has no table before its key, or one that a test does not have, with similar keys.
     file: the test, None: `document` is a whole configuration."""
     for path, value in settings:
@@ -315,15 +277,15 @@ def _check_keys(settings: Sequence[tuple[tuple[str, ...], Any]], file: Path | No
 SHARED_KEYS = {p.key for p in tables.MECHANISM}
 
 
-def _descend_to(document: dict[str, Any], path: tuple[str, ...]) -> Any:
-    """The table that holds the last key of the path."""
-    table: Any = document
+def _descend_to(document: Document, path: tuple[str, ...]) -> Any:
+    """The table, or the list, that holds the last key of the path."""
+    table: Document | list[Document] = document
     for key in path[:-1]:
         table = _descend(table, key, path)
     return table
 
 
-def _descend(table: Any, key: str, path: tuple[str, ...]) -> Any:
+def _descend(table: Document | list[Document], key: str, path: tuple[str, ...]) -> Document | list[Document]:
     if isinstance(table, list):
         return table[_index(table, key, path)]
     inner = table.setdefault(key, {})
@@ -332,7 +294,7 @@ def _descend(table: Any, key: str, path: tuple[str, ...]) -> Any:
     return inner
 
 
-def _index(items: list[Any], key: str, path: tuple[str, ...]) -> int:
+def _index(items: list[Document], key: str, path: tuple[str, ...]) -> int:
     """Place in a list: its number, or of a list of tables the name in one of them."""
     names = [item.get("name") for item in items if isinstance(item, dict)]
     if key in names:
@@ -343,7 +305,7 @@ def _index(items: list[Any], key: str, path: tuple[str, ...]) -> int:
     return int(key)
 
 
-def _name_overrides(faults: Sequence[str], labels: dict[str, str], settings: list[tuple[tuple[str, ...], Any]]) -> list[str]:
+def _name_overrides(faults: Sequence[str], labels: dict[str, str], settings: list[Setting]) -> list[str]:
     """Faults in values from `--set` name it instead of the file."""
     named = []
     for fault in faults:
@@ -372,9 +334,10 @@ def _platform() -> tuple[Table, type]:
 
 
 def _checked(
-    document: dict[str, Any], labels: dict[str, str], faults: list[str], own: dict[str, Any] | None, **origin: Any
+    document: Document, labels: dict[str, str], faults: list[str], own: Document | None, origin: TestConfig
 ) -> TestConfig:
-    """Checks every table, fills in defaults, and builds the TestConfig; raises ConfigurationError with all faults. own: the stand file's
+    """Checks every table, fills in defaults, and builds the TestConfig; raises ConfigurationError with all faults. origin: with the
+    document as it was read. own: the stand file's
     tables before the overrides, beyond which no limit may go; None: a log's document, with which nothing moves any more."""
     check = _Check(document, labels, faults)
     check.stand_limits()
@@ -385,7 +348,7 @@ def _checked(
     check.mechanism()
     check.stand()
     check.closing()
-    check.steps([tuple(item.partition("=")[0].split(".")) for item in origin["overrides"]] if own is not None else None)
+    check.steps([tuple(item.partition("=")[0].split(".")) for item in origin.overrides] if own is not None else None)
     check.orbit()
     if own is not None:
         check.flown_as_named()
@@ -394,7 +357,7 @@ def _checked(
         check.narrowing(own)
     if check.faults:
         raise ConfigurationError(dict.fromkeys(check.faults))
-    return TestConfig(check.result, chosen=tuple(check.chosen), **origin)
+    return replace(origin, document=check.result, chosen=tuple(check.chosen))
 
 
 class _Check:
@@ -402,12 +365,12 @@ class _Check:
 
     labels: top-level table → the file it came from. one_file: the document is one text, so that key paths in it are full ones."""
 
-    def __init__(self, document: dict[str, Any], labels: dict[str, str], faults: list[str]) -> None:
+    def __init__(self, document: Document, labels: dict[str, str], faults: list[str]) -> None:
         self.document = document
         self.labels = labels
         self.one_file = len(set(labels.values())) == 1
         self.faults = faults
-        self.result: dict[str, Any] = {}
+        self.result: Document = {}
         self.chosen: list[str] = []
 
     # what the document consists of ------------------------------------------------------------------------------------------
@@ -415,8 +378,8 @@ class _Check:
         known = (*TEST_FILE, *REFERENCES)
         self.faults += [unknown_table(self.labels["test"], k, k, v, known) for k, v in self.document.items() if k not in known]
         self.document.setdefault("telemetry", {})
-        for name in FILLED:
-            self.document.setdefault(name, {"part": registry.own(name)})
+        for role, name in registry.FILLED.items():
+            self.document.setdefault(role, {"part": name})
         self.fixed("test", "TEST")
         self.fixed("initial_conditions", "INITIAL_CONDITIONS")
         if isinstance(self.document.get("initial_conditions"), dict):
@@ -437,7 +400,7 @@ class _Check:
             return
         for role in narrowing.GUARDED_ROLES:
             if role in stand:
-                table = self.document.setdefault(role, {"part": registry.own(role)} if role in FILLED else {})
+                table = self.document.setdefault(role, {"part": registry.FILLED[role]} if role in registry.FILLED else {})
                 part = registry.part_of_table(role, table) if isinstance(table, dict) else None
                 if part is None:
                     continue  # the check of the part says so
@@ -458,7 +421,7 @@ class _Check:
             self.faults.append(line(*self.where("guidance.auto_start"), "hardware does not start by itself", True, limit=limit, unit="-"))
         guidance["auto_start"] = False
 
-    def narrowing(self, own: dict[str, Any]) -> None:
+    def narrowing(self, own: Document) -> None:
         """No limit is wider than the stand file has it; what is narrower, and who signed that file, goes into the log."""
         if self.faults:
             return
@@ -496,13 +459,13 @@ class _Check:
             return
         vehicles = {name: self.document[name] for name in VEHICLES if isinstance(self.document.get(name), dict)}
         sound = len(vehicles) == len(VEHICLES) and not any(crafts.faults(vehicle) for vehicle in vehicles.values())
-        name, why = crafts.dynamics_for(vehicles) if sound else (registry.own("free bodies"), "")
+        name, why = crafts.dynamics_for(vehicles) if sound else (registry.FREE_BODIES, "")
         if not name:
             limit = "crafts that one part flies, as joints and bodies that bend without modes at a port ([modal]) of either"
             named = self.document.get("test", {}).get("active_vehicle")
             self.faults.append(line(*self.where("test.active_vehicle"), f"no dynamics part flies both crafts ({why})", named, limit=limit,
                                     unit="-"))  # fmt: skip
-            name = registry.own("moving or bending craft")
+            name = registry.MOVING_CRAFT
         self.document["dynamics"] = {"part": name, **table}
         self.chosen.append(f"dynamics: {name}: {why}")
 
@@ -653,7 +616,7 @@ class _Check:
         self.faults += physics.orbital_rate_faults(self.result["orbit"], given, *self.where("initial_conditions.orbital_rate_rad_s"))
 
     # kinds of tables --------------------------------------------------------------------------------------------------------
-    def fixed(self, path: str, declaration: str, physical: Callable[[dict[str, Any], str, str], list[str]] | None = None) -> None:
+    def fixed(self, path: str, declaration: str, physical: Callable[[Document, str, str], list[str]] | None = None) -> None:
         """A table with declared keys; then, if it is whole, its physical sense."""
         table, into = self.at(path)
         if table is None:
@@ -690,7 +653,7 @@ class _Check:
         head, _, rest = path.partition(".")
         return self.labels.get(head, self.labels["test"]), rest if head in REFERENCES and not self.one_file else path
 
-    def at(self, path: str) -> tuple[Any, dict[str, Any]]:
+    def at(self, path: str) -> tuple[Any, Document]:
         """The table at `path` (None: it is missing, which is a fault), and the table that its result goes into."""
         outer, _, key = path.rpartition(".")
         parent = self.document[outer] if outer else self.document
@@ -702,7 +665,7 @@ class _Check:
         return parent[key], into
 
 
-def _default_or_given(table: dict[str, Any], role: str, key: str) -> Any:
+def _default_or_given(table: Document, role: str, key: str) -> float | None:
     """Value of a part's key, its default where it is not given; None for a part that has no such key."""
     declared = part_table(role, table["part"]).parameters.get(key)
     return None if declared is None else table.get(key, declared.default)

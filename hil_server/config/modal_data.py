@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hil_server.config import physics
 from hil_server.config.files import check_file
+from hil_server.values import Document, Given
 from rt_kernels.algebra.arrays import quat_to_matrix
 from rt_kernels.compensation.effective_mass import skew
 from rt_kernels.dynamics.modal import ModalCraft
@@ -232,7 +232,7 @@ KEYS = {"file", "port_node", "port_axes_xyzw", "frequency_min_hz", "frequency_ma
         "thruster_nodes", "initial_coordinates", "initial_rates", "synthetic", "source", "data"}
 
 
-def modal_craft(table: Mapping[str, Any], folder: Path | str, steps: tuple[float, float], rigid: np.ndarray | None = None,
+def modal_craft(table: Given, folder: Path | str, steps: tuple[float, float], rigid: np.ndarray | None = None,
                 thrusters: np.ndarray | None = None) -> ModalCraft:
     """The propagator of a vehicle's `[modal]` table. steps: the two step sizes [s]. Paths are relative to `folder`.
 
@@ -263,7 +263,7 @@ def modal_craft(table: Mapping[str, Any], folder: Path | str, steps: tuple[float
     return craft
 
 
-def modes_at_port(table: Mapping[str, Any], folder: Path | str,
+def modes_at_port(table: Given, folder: Path | str,
                   rigid: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Frequencies (n,) Hz, damping ratios (n,) and shapes (n, 6) in port axes of a vehicle's `[modal]` table; arguments and errors as
     `modal_craft`."""
@@ -272,7 +272,7 @@ def modes_at_port(table: Mapping[str, Any], folder: Path | str,
     return data.frequency_hz, decrement / np.hypot(2.0 * np.pi, decrement), data.at(port, R_DS)
 
 
-def _checked_modes(table: Mapping[str, Any], folder: Path | str, rigid: np.ndarray | None) -> tuple[ModalData, int, np.ndarray]:
+def _checked_modes(table: Given, folder: Path | str, rigid: np.ndarray | None) -> tuple[ModalData, int, np.ndarray]:
     """The flexible modes that the table chooses, the port's node and its axes; they are those of the vehicle."""
     _check_keys(table)
     whole, least = _chosen(table, folder), _least_hz(table)
@@ -332,14 +332,14 @@ def check_whole(rigid_shapes: np.ndarray, rigid: np.ndarray, least_hz: float) ->
         )
 
 
-def with_data(table: Mapping[str, Any], folder: Path | str) -> dict[str, Any]:
+def with_data(table: Given, folder: Path | str) -> Document:
     """A `[modal]` table that needs its file no more: with the modes and nodes that it chooses as CSV text in the key `data`. So a
     configuration in a log, or one that is sent to another machine, is whole. Raises ModalDataError; OSError when the file is not there."""
     _check_keys(table)
     return dict(table) if "data" in table else {**table, "data": csv_text(_chosen(table, folder))}
 
 
-def _check_keys(table: Mapping[str, Any]) -> None:
+def _check_keys(table: Given) -> None:
     unknown = sorted(set(table) - KEYS)
     if unknown:
         raise ModalDataError(f"modal.{unknown[0]}: {unknown_key(unknown[0], table[unknown[0]], sorted(KEYS))}")
@@ -348,18 +348,18 @@ def _check_keys(table: Mapping[str, Any]) -> None:
             raise ModalDataError(f"modal.{key}: is missing")
 
 
-def _further(table: Mapping[str, Any]) -> list[tuple[int, int]]:
+def _further(table: Given) -> list[tuple[int, int]]:
     further = [(int(node), int(component)) for node, component in table.get("further_loads", [])]
     if any(not 1 <= component <= 6 for _, component in further):
         raise ModalDataError(f"modal.further_loads: {further}, components are 1...6")
     return further
 
 
-def _thruster_nodes(table: Mapping[str, Any]) -> list[int]:
+def _thruster_nodes(table: Given) -> list[int]:
     return [int(node) for node in table.get("thruster_nodes", [])]
 
 
-def _initial(table: Mapping[str, Any], key: str, n: int) -> np.ndarray:
+def _initial(table: Given, key: str, n: int) -> np.ndarray:
     """(n,) of the modes at the beginning; zeros where the table does not give them."""
     try:
         found = np.asarray(table.get(key, np.zeros(n)), dtype=float)
@@ -370,11 +370,11 @@ def _initial(table: Mapping[str, Any], key: str, n: int) -> np.ndarray:
     return found
 
 
-def _nodes(table: Mapping[str, Any]) -> list[int]:
+def _nodes(table: Given) -> list[int]:
     return list(dict.fromkeys([int(table["port_node"]), *(node for node, _ in _further(table)), *_thruster_nodes(table)]))
 
 
-def _chosen(table: Mapping[str, Any], folder: Path | str) -> ModalData:
+def _chosen(table: Given, folder: Path | str) -> ModalData:
     """The rigid-body modes and those between the table's frequencies, at its nodes."""
     if "data" in table:
         data = _read_rows("modal.data", StringIO(table["data"]), _nodes(table))
@@ -384,7 +384,7 @@ def _chosen(table: Mapping[str, Any], folder: Path | str) -> ModalData:
     return ModalData(data.frequency_hz[keep], {node: shape[keep] for node, shape in data.shapes.items()})
 
 
-def _least_hz(table: Mapping[str, Any]) -> float:
+def _least_hz(table: Given) -> float:
     return float(table.get("frequency_min_hz", 1e-3))
 
 
@@ -397,7 +397,7 @@ def vehicle_modal_craft(path: Path | str, steps: tuple[float, float]) -> ModalCr
     return modal_craft(table["modal"], path.parent, steps, rigid_of(table))
 
 
-def rigid_of(vehicle: Mapping[str, Any]) -> np.ndarray:
+def rigid_of(vehicle: Given) -> np.ndarray:
     """`mass_matrix_at` the port of a vehicle's table."""
     X_port = physics.pose(vehicle["port_position_m"], vehicle["port_angles_deg"])
     return mass_matrix_at(vehicle["mass_kg"], np.asarray(vehicle["inertia_kg_m2"], float), X_port)

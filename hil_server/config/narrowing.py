@@ -17,6 +17,7 @@ from hil_server.config import extends, files, tables, toml_text
 from hil_server.config.checks import join, line
 from hil_server.config.parts import part_table
 from hil_server.errors import ConfigurationError
+from hil_server.values import Document, Given
 from rt_kernels.parameters import REQUIRED, Parameter
 from rt_kernels.stages import STAGE_ROLES
 
@@ -45,13 +46,13 @@ def is_wider(p: Parameter, value: Any, widest: Any) -> bool:
     return bool(value != widest)
 
 
-def take_from_stand(role: str, table: dict[str, Any], stand: Mapping[str, Any]) -> None:
+def take_from_stand(role: str, table: Document, stand: Given) -> None:
     """The stand's limits into a part's table where the test says nothing."""
     for key, value in stand.get(role, {}).items():
         table.setdefault(key, copy.deepcopy(value))
 
 
-def stand_table_faults(role: str, part: str, table: Any, file: str, path: str) -> list[str]:
+def stand_table_faults(role: str, part: str, table: Given, file: str, path: str) -> list[str]:
     """What is wrong with a table of limits for a part in a stand file: limits of the part that the test has, each by its declaration."""
     declared = part_table(role, part)
     found = declared.faults(table, file, path)
@@ -62,19 +63,19 @@ def stand_table_faults(role: str, part: str, table: Any, file: str, path: str) -
                  unit="-") for key, value in table.items() if key not in known]  # fmt: skip
 
 
-def refused(p: Parameter, value: Any, widest: Any, file: str, path: str, stand: str, key: str) -> str:
+def refused(p: Parameter, value: object, widest: object, file: str, path: str, stand: str, key: str) -> str:
     """The line for a limit that is wider than the stand allows. stand: its file; key: where the limit stands in it."""
     return line(file, path, "wider than the stand allows", value, limit=f"{WAYS[str(p.stricter)]} {_shown(widest)}", unit=p.unit) + (
         f"; a test may only make a limit stricter: omit it, or change {key} in {stand} and sign that file")
 
 
-def compare(document: Mapping[str, Any], own: Mapping[str, Any], where: Callable[[str], tuple[str, str]], stand_file: str,
-            platform: Iterable[Parameter]) -> tuple[list[str], list[dict[str, Any]]]:  # fmt: skip
+def compare(document: Given, own: Given, where: Callable[[str], tuple[str, str]], stand_file: str,
+            platform: Iterable[Parameter]) -> tuple[list[str], list[Document]]:  # fmt: skip
     """Lines for every limit of `document` that is wider than the stand file has it, and what is narrower: {key, value, limit, unit}.
 
     own: the stand file's tables as they stand in it, before `--set`; platform: keys of [platform]."""
     faults: list[str] = []
-    narrower: list[dict[str, Any]] = []
+    narrower: list[Document] = []
 
     def hold(p: Parameter, value: Any, widest: Any, path: str, key: str) -> None:
         value, widest = _plain(value), None if widest is REQUIRED else _plain(widest)
@@ -96,14 +97,14 @@ def compare(document: Mapping[str, Any], own: Mapping[str, Any], where: Callable
 
 
 # ------------------------------------------------------------------------------------------------------------------ signature
-def checksum(stand: Mapping[str, Any]) -> str:
+def checksum(stand: Given) -> str:
     """`sha256:` and 64 hexadecimal digits over the signed tables of a stand file and of those it extends: independent of order,
     comments and the way a number is written."""
     text = json.dumps({name: _canonical(stand[name]) for name in SIGNED if name in stand}, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def changed_keys(stand: Mapping[str, Any], own: Mapping[str, Any], platform: Iterable[Parameter]) -> list[str]:
+def changed_keys(stand: Given, own: Given, platform: Iterable[Parameter]) -> list[str]:
     """Keys of signed tables, limits apart, that are not as in the stand file: `--set` made another stand of it."""
     limits = {"limits": limits_of(tables.LIMITS), "platform": limits_of(platform)}
     return [f"stand.{name}.{key}" for name in SIGNED
@@ -111,7 +112,7 @@ def changed_keys(stand: Mapping[str, Any], own: Mapping[str, Any], platform: Ite
             and _canonical(own.get(name, {}).get(key)) != _canonical(stand.get(name, {}).get(key))]  # fmt: skip
 
 
-def signature(own: Mapping[str, Any], changed: Sequence[str], narrower: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def signature(own: Given, changed: Sequence[str], narrower: Sequence[Given]) -> Document:
     """What a log keeps of a stand file's limits: owner, date and checksum; `state`: "signed", "unsigned" (no [safety_record]) or "changed"
     (after it was signed); `set_keys`: of `changed_keys`; `narrower`: limits that the test has stricter, of `compare`. own: the tables as
     they stand in the file."""
@@ -143,9 +144,8 @@ def sign(file: Path, owner: str, date: str) -> tuple[str, dict[str, str]]:
     return before, record
 
 
-def demand_signed(stand: Mapping[str, Any], file: str) -> None:
-    """For a stand of hardware. Raises ConfigurationError when its limits are unsigned, or changed after signing."""
-    record = stand["safety_record"]
+def demand_signed(record: Given, file: str) -> None:
+    """For a stand of hardware. record: of `signature`. Raises ConfigurationError when its limits are unsigned, or changed after signing."""
     if record["state"] != "signed":
         what = "the limits of this stand are not signed" if record["state"] == "unsigned" else "the limits were changed after signing"
         raise ConfigurationError(f"{file}: safety_record: {what}: check them, then hil-server sign {file} --owner 'YOUR NAME'")
@@ -154,7 +154,7 @@ def demand_signed(stand: Mapping[str, Any], file: str) -> None:
                                   "file" for key in record["set_keys"]])  # fmt: skip
 
 
-def in_words(record: Mapping[str, Any]) -> str:
+def in_words(record: Given) -> str:
     """A stand file's signature in one line."""
     if record["state"] == "unsigned":
         words = "limits of the stand: not signed"
@@ -164,13 +164,13 @@ def in_words(record: Mapping[str, Any]) -> str:
     return words + (f"; changed by --set: {', '.join(record['set_keys'])}" if record["set_keys"] else "")
 
 
-def narrower_in_words(one: Mapping[str, Any]) -> str:
+def narrower_in_words(one: Given) -> str:
     """A limit that the test has stricter than the stand."""
     unit = "" if one["unit"] == "-" else f" {one['unit']}"
     return f"{one['key']}: {_shown(one['value'])}{unit}, the stand allows " + (f"{_shown(one['limit'])}{unit}" if "limit" in one else "any")
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: object) -> object:
     """1, 1.0 and 10e-1 are one number."""
     if isinstance(value, Mapping):
         return {str(key): _canonical(item) for key, item in value.items()}
@@ -183,5 +183,5 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, list | tuple) else value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(_plain(value)).lower()

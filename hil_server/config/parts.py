@@ -1,21 +1,21 @@
 """Tables that belong to a part: `part = "name"` and keys that the part itself declares (`PARAMETERS`)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any
 
 from hil_server import registry
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError
+from hil_server.values import Document, Given
 
 
 @lru_cache
 def part_table(role: str, name: str) -> Table:
     """The checker of a part's own keys."""
-    return Table(registry.part(role, name).PARAMETERS)  # type: ignore[attr-defined]
+    return Table(registry.part(role, name).PARAMETERS)
 
 
-def check_part(role: str, name: str, keys: dict[str, Any], file: str = "configuration", path: str = "") -> dict[str, Any]:
+def check_part(role: str, name: str, keys: Given, file: str = "configuration", path: str = "") -> Document:
     """The part's keyword arguments as they go into its constructor: `keys` checked, every required one there, defaults filled in.
 
     Raises ConfigurationError with all faults."""
@@ -26,7 +26,7 @@ def check_part(role: str, name: str, keys: dict[str, Any], file: str = "configur
     return table.with_defaults(keys)
 
 
-def part_faults(table: Any, role: str, file: str, path: str, shared: Iterable[str] = ()) -> list[str]:
+def part_faults(table: object, role: str, file: str, path: str, shared: Iterable[str] = ()) -> list[str]:
     """Lines for a part's table as it stands in a file. shared: keys of the file itself that stand beside the part's own."""
     if not isinstance(table, dict):
         return [must_be(file, path, "a table with part = ...", table)]
@@ -49,7 +49,7 @@ def part_faults(table: Any, role: str, file: str, path: str, shared: Iterable[st
     return checker.faults(own, file, path) + [f for key, value in inner.items() for f in part_faults(value, role, file, join(path, key))]
 
 
-def trial_faults(part: type, keys: dict[str, Any], file: str, path: str) -> list[str]:
+def trial_faults(part: Callable[..., object], keys: Document, file: str, path: str) -> list[str]:
     """Builds the part once for trial: keys that are good one by one may still contradict each other. Its words name the key."""
     try:
         part(**keys)
@@ -65,7 +65,7 @@ def _unknown_part(file: str, path: str, name: str, known: list[str], limit: str)
     return line(file, path, "no such part", name, limit=limit, unit="-") + (f", did you mean {close[0]!r}?" if close else "")
 
 
-def _stray(table: dict[str, Any], file: str, path: str) -> list[str]:
+def _stray(table: Document, file: str, path: str) -> list[str]:
     """With `part` misspelt the key that was meant is worth a line of its own."""
     from difflib import get_close_matches
 

@@ -1,17 +1,17 @@
 """What no single key can tell: whether masses, inertias, poses and limits make sense together."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from hil_server.config.checks import join, line
 from hil_server.config.tables import EARTH_M3_S2, EARTH_RADIUS_KM, ELEVEN
+from hil_server.values import Given
 from rt_kernels.algebra.arrays import pose_multiply, quat_from_yaw_pitch_roll
 
 
-def inertia_faults(rows: Any, file: str, path: str) -> list[str]:
+def inertia_faults(rows: Sequence[Sequence[float]], file: str, path: str) -> list[str]:
     """A rigid body's inertia is symmetric, positive definite, and each principal moment is at most the sum of the other two."""
     inertia = np.array(rows, dtype=float)
     if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=0.0):
@@ -25,7 +25,7 @@ def inertia_faults(rows: Any, file: str, path: str) -> list[str]:
     return []
 
 
-def vehicle_faults(vehicle: Mapping[str, Any], file: str, path: str) -> list[str]:
+def vehicle_faults(vehicle: Given, file: str, path: str) -> list[str]:
     """What is wrong with a vehicle's inertia and port compliance, one line each."""
     return [
         *inertia_faults(vehicle["inertia_kg_m2"], file, join(path, "inertia_kg_m2")),
@@ -33,7 +33,7 @@ def vehicle_faults(vehicle: Mapping[str, Any], file: str, path: str) -> list[str
     ]
 
 
-def compliance_faults(rows: Any, file: str, path: str) -> list[str]:
+def compliance_faults(rows: Sequence[Sequence[float]] | None, file: str, path: str) -> list[str]:
     """A passive structure: symmetric, and no wrench that would not yield."""
     if rows is None:
         return []
@@ -45,7 +45,7 @@ def compliance_faults(rows: Any, file: str, path: str) -> list[str]:
     return [line(file, path, "no compliance of a structure", rows, limit="symmetric, no negative eigenvalue", unit="m/N, rad/(N.m)")]
 
 
-def mounting_faults(mounting: Mapping[str, Any], file: str, path: str) -> list[str]:
+def mounting_faults(mounting: Given, file: str, path: str) -> list[str]:
     """Nothing hangs on the cell (mass 0, no inertia), or a body does."""
     rows = mounting["carried_inertia_kg_m2"]
     if not np.any(rows):
@@ -53,7 +53,7 @@ def mounting_faults(mounting: Mapping[str, Any], file: str, path: str) -> list[s
     return inertia_faults(rows, file, join(path, "carried_inertia_kg_m2"))
 
 
-def tare_faults(stand: Mapping[str, Any], file: str, path: str) -> list[str]:
+def tare_faults(stand: Given, file: str, path: str) -> list[str]:
     """The weight on the load cell is taken off once: by a tare in the device when it is opened, or by the server as `carried_mass_kg`."""
     mass, gravity = stand["mounting"]["carried_mass_kg"], stand["mounting"]["gravity_m_s2"]
     if not (stand["wrench_sensor"].get("bias_at_open") and mass and any(gravity)):
@@ -63,7 +63,7 @@ def tare_faults(stand: Mapping[str, Any], file: str, path: str) -> list[str]:
     return [line(file, where, f"the device's tare and the server both take off the weight of {weight:.0f} N", True, limit=limit, unit="-")]
 
 
-def limits_faults(limits: Mapping[str, Any], file: str, path: str) -> list[str]:
+def limits_faults(limits: Given, file: str, path: str) -> list[str]:
     """The computer must stop the stand before the independent analogue chain does (R-St-30)."""
     found = []
     for soft, hard, unit in (("force_limit_n", "analogue_force_n", "N"), ("moment_limit_n_m", "analogue_moment_n_m", "N.m")):
@@ -78,7 +78,7 @@ ORBITAL_RATE_MAX_RAD_S = 0.01  # of initial_conditions.orbital_rate_rad_s
 ORBITAL_RATE_AGREES = 0.01  # share by which a given orbital rate may differ from that of the orbit
 
 
-def stand_model_faults(model: Mapping[str, Any], file: str, path: str) -> list[str]:
+def stand_model_faults(model: Given, file: str, path: str) -> list[str]:
     """Of an identified machine: as many damping ratios as modes, standard deviations of its own keys."""
     found = []
     if len(model["mode_hz"]) != len(model["mode_damping"]):
@@ -89,7 +89,7 @@ def stand_model_faults(model: Mapping[str, Any], file: str, path: str) -> list[s
     return found
 
 
-def orbit_faults(orbit: Mapping[str, Any], file: str, path: str) -> list[str]:
+def orbit_faults(orbit: Given, file: str, path: str) -> list[str]:
     """Two directions that span a plane, and a place outside of the planet."""
     R, F = (np.asarray(orbit[f"{name}_direction"], float) for name in ("radius", "flight"))
     if not np.linalg.norm(R) > 0.0:
@@ -107,7 +107,7 @@ def orbit_faults(orbit: Mapping[str, Any], file: str, path: str) -> list[str]:
     return []
 
 
-def orbital_state(orbit: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def orbital_state(orbit: Given) -> tuple[np.ndarray, np.ndarray]:
     """Position (3,) [m] and velocity (3,) [m/s] of the target from the planet's centre when the loop closes, in its axes (those of N).
 
     V_r = mu/h e sin(anomaly), V_t = h/r with h = sqrt(mu r (1 + e cos(anomaly))) (Battin 1999)."""
@@ -122,14 +122,14 @@ def orbital_state(orbit: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     return r * radial, mu / h * e * math.sin(anomaly) * radial + h / r * across
 
 
-def orbital_rate(orbit: Mapping[str, Any]) -> np.ndarray:
+def orbital_rate(orbit: Given) -> np.ndarray:
     """(3,) [rad/s], R x V / |R|^2: at which the radius turns when the loop closes, in the target's axes."""
     R, V = orbital_state(orbit)
     found: np.ndarray = np.cross(R, V) / (R @ R)
     return found
 
 
-def orbital_rate_faults(orbit: Mapping[str, Any], given: Sequence[float], file: str, path: str) -> list[str]:
+def orbital_rate_faults(orbit: Given, given: Sequence[float], file: str, path: str) -> list[str]:
     """A rate that is given beside the orbit must be that of the orbit."""
     own = np.zeros(3) if orbit["target_attitude"] == "inertial" else orbital_rate(orbit)
     if not np.any(given) or np.linalg.norm(own - given) <= ORBITAL_RATE_AGREES * np.linalg.norm(own):
@@ -138,7 +138,7 @@ def orbital_rate_faults(orbit: Mapping[str, Any], given: Sequence[float], file: 
     return [line(file, path, "not that of the orbit", list(given), limit=limit, unit="rad/s")]
 
 
-def criticality(initial_conditions: Mapping[str, Any]) -> tuple[float, float]:
+def criticality(initial_conditions: Given) -> tuple[float, float]:
     """R1 (root of the sum of squares) and R2 (sum of magnitudes) of a variant's deviations from the nominal approach.
 
     Each deviation counts as a part of its largest value. Below 1: nominal approach.
@@ -165,7 +165,7 @@ def multiply(X_AB: np.ndarray, X_BC: np.ndarray) -> np.ndarray:
     return found
 
 
-def mounting_poses(mounting: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def mounting_poses(mounting: Given) -> dict[str, np.ndarray]:
     """X_WF port of the fixed unit in W, X_PM port of the moving unit on P, X_S load cell in W or on P; each of shape (7,)."""
     X_S, X_measured, X_other = (
         pose(mounting[f"{name}_position_m"], mounting[f"{name}_angles_deg"]) for name in ("load_cell", "measured_port", "other_port")

@@ -2,17 +2,18 @@
 
 import json
 import re
-from typing import Any
+
+from hil_server.values import Document
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def dumps(document: dict[str, Any]) -> str:
+def dumps(document: Document) -> str:
     """The document as TOML text. Raises TypeError for a value that TOML cannot hold."""
     return "\n".join(_table(document, ())).strip() + "\n"
 
 
-def _table(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
+def _table(table: Document, path: tuple[str, ...]) -> list[str]:
     """The table's own keys first, then its sub-tables under their headers."""
     lines = [f"{key_text(k)} = {value(v)}" for k, v in table.items() if not isinstance(v, dict)]
     for key, item in table.items():
@@ -31,7 +32,7 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def value(item: Any) -> str:
+def value(item: object) -> str:
     """One value as TOML text. Raises TypeError for what TOML has not."""
     if isinstance(item, bool):
         return "true" if item else "false"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from hil_server.config.loader import TestConfig
+from hil_server.config.model import TestConfig
 from hil_server.errors import UsageError
 from rt_kernels.control.fmu.description import sum_of
 

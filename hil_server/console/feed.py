@@ -236,7 +236,7 @@ def facts_of(about: Message, limits: dict[str, float], document: Facts) -> dict[
 def does_of(guidance: str) -> dict[str, str]:
     """What the commands do whose effect is this guidance's own, in words, by name."""
     with contextlib.suppress(HilError):
-        commands = registry.part("guidance", guidance).COMMANDS  # type: ignore[attr-defined]
+        commands = registry.part("guidance", guidance).COMMANDS
         return {command.name: command.does for command in commands if command.does}
     return {}
 

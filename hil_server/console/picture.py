@@ -173,7 +173,7 @@ def _contact_kernel(document: Mapping[str, object]) -> Any:
 
     with contextlib.suppress(HilError):
         config = test_from_toml(toml_text.dumps(dict(document)))
-        return assembly.mechanism_of(config, {})
+        return assembly.build_part(*config.setup.mechanism, {})
     return None
 
 

@@ -18,8 +18,9 @@ rules go from what is proven to what is only left over:
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from hil_server.values import Document
 from rt_kernels.layout import CODES
 
 FAULT_NS = 10_000  # a page fault without a disk takes no longer than this
@@ -184,7 +185,7 @@ def _most(counts: dict[str, int]) -> str:
     return max(counts, key=lambda name: counts[name]) if counts else ""
 
 
-def summed_up(named: list[dict[str, Any]], more: dict[str, int] | None = None) -> list[dict[str, Any]]:
+def summed_up(named: list[Document], more: dict[str, int] | None = None) -> list[Document]:
     """Cause by cause, the one with most ticks first: cause, ticks, worst_us, who (that most often), remedy.
 
     named: `tick`, `late_us`, `where`, `cause`, `who`; more: cause → further ticks that were only counted."""

@@ -15,11 +15,12 @@ import re
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hil_server.host.late_causes import Around, Late, cause_of
 from hil_server.host.realtime_host import REALTIME_POLICIES, RESET_ON_FORK
 from hil_server.host.switch_trace import IDLE, SoftirqTrace, SwitchTrace
+from hil_server.values import Document
 from rt_kernels.late_ticks import LateTicks
 
 PERIOD = 0.020  # s between two looks
@@ -49,7 +50,7 @@ class LateWatch:
     """late: the loop's late ticks; process: number of the server; core: of the loop, -1 not known; trace: asks for context switches."""
 
     def __init__(self, late: LateTicks, process: int, core: int, trace: bool = True) -> None:
-        self.named: list[dict[str, Any]] = []
+        self.named: list[Document] = []
         self.counted: dict[str, int] = {}  # cause → ticks, beyond the first KEPT
         self._late, self._process, self._core = late, process, core
         self._history: deque[Look] = deque(maxlen=HISTORY)
@@ -94,7 +95,7 @@ class LateWatch:
                 trace.close()
         self._trace = self._softirqs = None
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Document:
         """For the end of the log: every late tick with its cause, how many more there were, and what the names rest on."""
         return {"late": self.named, "late_more": self.counted, "late_sources": self.sources} if self.named else {}
 

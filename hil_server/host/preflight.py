@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hil_server import registry
 from hil_server.host.late_causes import summed_up
@@ -30,6 +30,7 @@ from hil_server.host.realtime_host import (
     parse_cores,
 )
 from hil_server.host.switch_trace import SwitchTrace
+from hil_server.values import Document
 
 PERIOD_NS = 1_000_000
 GAP_NS = 50_000
@@ -256,11 +257,11 @@ def quantiles(lateness_ns: list[int]) -> dict[str, float]:
     return {name: ordered[round(q * last)] / 1e3 for name, q in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0))}
 
 
-def wake_ups(core: int, seconds: float) -> tuple[list[int], list[dict[str, Any]]]:
+def wake_ups(core: int, seconds: float) -> tuple[list[int], list[Document]]:
     """Lateness in ns of each wake-up of the loop's own clock, alone on a thread of its own; what came late, this thread looks into
     meanwhile. Returns it with the causes, as `summed_up`."""
     lateness: list[int] = []
-    clock_of_a_run: Any = registry.part("clocks", registry.own("clock of a live run"))
+    clock_of_a_run = registry.part("clocks", registry.LIVE_CLOCK)
     priority = 0 if fifo_refusal() else LOOP_PRIORITY
     clock = clock_of_a_run(period_ns=PERIOD_NS, duration_ns=int(seconds * 1e9), priority=priority, cpu=core)
     watch = LateWatch(clock.late, os.getpid(), core)

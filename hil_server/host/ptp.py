@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+
+from hil_server.values import Document
 
 CLOCKS = Path("/sys/class/ptp")
 SERVER = Path("/run/ptp4l")  # socket of a running ptp4l
@@ -18,7 +19,7 @@ WANTED = {"portState": str, "master_offset": int, "gmPresent": str, "gmIdentity"
 PATIENCE_S = 1.0
 
 
-def state(clocks: Path = CLOCKS, devices: Path = Path("/dev"), server: Path = SERVER) -> list[dict[str, Any]]:
+def state(clocks: Path = CLOCKS, devices: Path = Path("/dev"), server: Path = SERVER) -> list[Document]:
     """One entry for each PTP hardware clock: its name, its network interfaces, `offset_ns` to CLOCK_REALTIME (None when it cannot be read;
     PTP counts TAI, 37 s ahead of UTC), and one with what ptp4l answers (`portState`, `master_offset` in ns ...) where it runs."""
     found = []
@@ -54,7 +55,7 @@ def _offset_ns(device: Path) -> int | None:
         os.close(descriptor)
 
 
-def _asked() -> dict[str, Any]:
+def _asked() -> Document:
     command = ["pmc", "-u", "-b", "0", *(f"GET {what}" for what in ASKED)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -63,9 +64,9 @@ def _asked() -> dict[str, Any]:
     return answer_of(done.stdout) or {"error": (done.stderr or "no answer").strip()[:200]}
 
 
-def answer_of(text: str) -> dict[str, Any]:
+def answer_of(text: str) -> Document:
     """What is wanted of the answers of `pmc`: lines of a name and a value."""
-    found: dict[str, Any] = {}
+    found: Document = {}
     for line in text.splitlines():
         words = line.split()
         if len(words) == 2 and words[0] in WANTED:

@@ -18,9 +18,9 @@ import socket
 import struct
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from hil_server.host import ptp
+from hil_server.values import Document
 
 MCL_CURRENT, MCL_FUTURE = 1, 2
 CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
@@ -75,7 +75,7 @@ class RealtimeHost:
         """Whether this is a real-time run; otherwise it is a soft one and says so."""
         return self.priority > 0 and self.memory_locked
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Document:
         """For the header of the log."""
         return {
             "mode": "realtime" if self.realtime else "soft",

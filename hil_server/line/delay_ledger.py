@@ -22,10 +22,10 @@ derived (follows from the protocol, the tick or the part).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from hil_server.config.model import DriveModel
 from hil_server.line.platform_lead import PlatformLead, PlatformModel
 from hil_server.line.stand_response import DIRECTIONS
 from rt_kernels.context import Delays
@@ -108,27 +108,27 @@ def drive_lag(frequency_hz: float, damping: float) -> float:
     return 2.0 * damping / (2.0 * math.pi * frequency_hz) if frequency_hz > 0.0 else 0.0
 
 
-def ledger(drive: Mapping[str, Any] | PlatformModel, *, period_s: float, filter_delay_s: float, sensor_delay_s: float = 0.0,
+def ledger(known: DriveModel | PlatformModel, *, period_s: float, filter_delay_s: float, sensor_delay_s: float = 0.0,
            sensor_age_s: float = 0.0, setpoint_ticks: float = 0.0, measured_leg_delay_s: float = 0.0, integrator_late_ticks: float = 0.0,
            origins: Mapping[str, str] | None = None) -> DelayLedger:  # fmt: skip
-    """drive: frequency_hz, damping, delay_s, origin, or the machine of the stand. setpoint_ticks: ticks until a setpoint acts;
+    """known: of the drives, or the machine of the stand. setpoint_ticks: ticks until a setpoint acts;
     integrator_late_ticks: against symplectic Euler; the rest in seconds. origins: of what the devices reported, by its key; configured
     where none is given."""
-    model = drive if isinstance(drive, PlatformModel) else None
-    drive = drive.drive() if isinstance(drive, PlatformModel) else drive
-    ideal = drive["frequency_hz"] == 0.0
+    model = known if isinstance(known, PlatformModel) else None
+    drive = known.drive() if isinstance(known, PlatformModel) else known
+    ideal = drive.frequency_hz == 0.0
     origin = {"sensor_delay_s": "configured", "sensor_age_s": "configured", "setpoint_ticks": "configured"} | dict(origins or {})
     terms = (
         Term("sensor filter", filter_delay_s, "derived"),
         Term("sensor", sensor_delay_s, origin["sensor_delay_s"]),
         Term("sensor age", sensor_age_s, origin["sensor_age_s"]),
-        Term("transport", drive["delay_s"], drive["origin"]),
+        Term("transport", drive.delay_s, drive.origin),
         Term("ticks", setpoint_ticks * period_s, origin["setpoint_ticks"]),
         Term("hold", period_s if ideal else 0.5 * period_s, "derived"),
         Term("integrator", (integrator_late_ticks - 1.0) * period_s, "derived"),
-        Term("drive", drive_lag(drive["frequency_hz"], drive["damping"]), drive["origin"]),
+        Term("drive", drive_lag(drive.frequency_hz, drive.damping), drive.origin),
     )
     # the machine's response holds its own delay
     rest = math.fsum(term.seconds for term in terms if term.name not in ("transport", "drive"))
     lead = model.lead(rest) if model else None
-    return DelayLedger(terms, drive["frequency_hz"], drive["damping"], measured_leg_delay_s, lead)
+    return DelayLedger(terms, drive.frequency_hz, drive.damping, measured_leg_delay_s, lead)

@@ -5,11 +5,11 @@ the velocity of its centre of mass and its angular rate. The ports' lateral miss
 the mechanism touches with no more than the accepted penetration, found by bisection along the docking axis.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
+from hil_server.config.model import InitialConditions
 from hil_server.errors import ConfigurationError
 from rt_kernels.algebra.arrays import quat_from_yaw_pitch_roll, quat_multiply, quat_rotate, quat_rotate_back
 from rt_kernels.context import Start, Vehicles
@@ -18,13 +18,13 @@ CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
 SEARCH_FROM_M, SEARCH_TO_M, SEARCH_STEPS = -3.0, 1.0, 800
 
 
-def relative_attitude(conditions: Mapping[str, Any]) -> np.ndarray:
+def relative_attitude(conditions: InitialConditions) -> np.ndarray:
     """q_VC for the active vehicle approaching (q_CV otherwise): Ry(yaw) Rz(pitch) Rx(roll), (4.2.2) transposed."""
-    found: np.ndarray = quat_from_yaw_pitch_roll(*np.radians([conditions["yaw_deg"], conditions["pitch_deg"], conditions["roll_deg"]]))
+    found: np.ndarray = quat_from_yaw_pitch_roll(*np.radians(conditions.angles_deg))
     return found
 
 
-def start(conditions: Mapping[str, Any], vehicles: Vehicles, max_penetration: Callable[[np.ndarray], float] | None) -> Start:
+def start(conditions: InitialConditions, vehicles: Vehicles, max_penetration: Callable[[np.ndarray], float] | None) -> Start:
     """Relative pose and twist at the first contact.
 
     max_penetration(X_TA) of the mechanism; without one the port planes meet (x = 0). Raises ConfigurationError when the two units do not
@@ -32,20 +32,20 @@ def start(conditions: Mapping[str, Any], vehicles: Vehicles, max_penetration: Ca
     """
     X_CA, X_VT = (np.asarray(vehicle.X_port, float) for vehicle in (vehicles.active, vehicles.target))
     q_CA, q_VT = X_CA[3:].copy(), X_VT[3:].copy()
-    active_approaches = conditions["approaching_vehicle"] == "active"
+    active_approaches = conditions.approaching_vehicle == "active"
     attitude = relative_attitude(conditions)
     q_VC = attitude if active_approaches else attitude * CONJUGATE
     q_TA = quat_multiply(quat_multiply(q_VT * CONJUGATE, q_VC), q_CA)
-    lateral = np.array([0.0, conditions["lateral_y_m"], conditions["lateral_z_m"]])
+    lateral = np.array([0.0, *conditions.lateral_m])
 
     def pose_at(x: float) -> np.ndarray:
         return np.concatenate([lateral + [x, 0.0, 0.0], q_TA if q_TA[3] >= 0 else -q_TA])
 
-    x = 0.0 if max_penetration is None else first_contact(lambda x: max_penetration(pose_at(x)), conditions["first_contact_penetration_m"])
+    x = 0.0 if max_penetration is None else first_contact(lambda x: max_penetration(pose_at(x)), conditions.first_contact_penetration_m)
     X_TA = pose_at(x)
     # velocities of the two bodies in the axes of the one that stands (V for the active approaching, else C)
-    velocity = np.array([conditions[f"velocity_{a}_m_s"] for a in "xyz"])
-    rate = np.radians([conditions[f"rate_{a}_deg_s"] for a in "xyz"])
+    velocity = np.array(conditions.velocity_m_s)
+    rate = np.radians(conditions.rate_deg_s)
     if active_approaches:
         # v_C = v, w_C given in C axes; port A relative to port T, T at rest
         w_V = quat_rotate(q_VC, rate)
@@ -60,7 +60,7 @@ def start(conditions: Mapping[str, Any], vehicles: Vehicles, max_penetration: Ca
         q_CT = quat_multiply(q_CV, q_VT)
         p_TA_C = quat_rotate(q_CT, X_TA[:3])
         V_TA = np.concatenate([quat_rotate_back(q_CT, -v_T - np.cross(w_C, p_TA_C)), quat_rotate_back(q_CT, -w_C)])
-    return Start(X_TA, V_TA, np.asarray(conditions["orbital_rate_rad_s"], float))
+    return Start(X_TA, V_TA, np.asarray(conditions.orbital_rate_rad_s, float))
 
 
 def first_contact(depth: Callable[[float], float], accepted: float) -> float:

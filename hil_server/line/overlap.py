@@ -8,12 +8,13 @@ attitude.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 from hil_server.config import physics
 from hil_server.errors import ConfigurationError
+from hil_server.roles import Mechanism, Stage
 from rt_kernels.algebra.arrays import pose_inverse, pose_multiply, quat_exponential, quat_logarithm, quat_multiply
 from rt_kernels.context import Mounting
 
@@ -24,7 +25,7 @@ INSTANT_S = 1e-7  # the mechanism is asked for one step of this length: nothing 
 BACK_MAX_M = 3.0  # as far as a unit is moved back to find out how far it would have to be
 
 
-def refuse_overlap(mechanism: Any, mounting: Mounting, park: np.ndarray, guidance: Any, files: Mapping[str, Any]) -> None:
+def refuse_overlap(mechanism: Mechanism, mounting: Mounting, park: np.ndarray, guidance: Stage, files: Mapping[str, Path]) -> None:
     """Raises ConfigurationError, naming the unit's file, the pose, the force and what to change, when the units touch too early.
 
     mechanism: its state is left as it was. park: X_TA, (7,), of the parked platform. guidance: the stage; without an `approach` only the
@@ -48,7 +49,7 @@ def refuse_overlap(mechanism: Any, mounting: Mounting, park: np.ndarray, guidanc
         mechanism.restore(before)
 
 
-def parked_inside(park: np.ndarray, touch: np.ndarray, guidance: Any, files: Mapping[str, Any]) -> str:
+def parked_inside(park: np.ndarray, touch: np.ndarray, guidance: Stage, files: Mapping[str, Path]) -> str:
     """In words that the parked units, though they do not touch, are inside each other: the active port is further in than at the nominal
     first contact, so that each run backs out before it docks. "" where they are apart, or the guidance approaches nothing.
 
@@ -73,7 +74,7 @@ def park_pose(mounting: Mounting, X_WP: np.ndarray) -> np.ndarray:
     return found
 
 
-def _poses(park: np.ndarray, guidance: Any) -> Iterator[tuple[str, np.ndarray]]:
+def _poses(park: np.ndarray, guidance: Stage) -> Iterator[tuple[str, np.ndarray]]:
     """The programmed way in small steps, each pose with its name."""
     yield "at park", park
     if not hasattr(guidance, "approach"):
@@ -93,7 +94,7 @@ def _between(A: np.ndarray, B: np.ndarray) -> list[np.ndarray]:
     return [np.concatenate([A[:3] + s * (B[:3] - A[:3]), quat_multiply(quat_exponential(s * turn), A[3:])]) for s in shares]
 
 
-def _message(where: str, X_TA: np.ndarray, force: float, back: float | None, mounting: Mounting, files: Mapping[str, Any]) -> str:
+def _message(where: str, X_TA: np.ndarray, force: float, back: float | None, mounting: Mounting, files: Mapping[str, Path]) -> str:
     place = ", ".join(f"{x:.3f}" for x in X_TA[:3])
     far = f"at least {back:.3f} m further from" if back is not None else "away from"
     measured = "target" if mounting.unit_on_load_cell == "target" else "active"

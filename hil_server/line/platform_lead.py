@@ -4,14 +4,16 @@ The response of a machine is that of the platform's pose, P in W axes (`hil_serv
 axes. With V_TA = S V_WP, L_T = S L_W S^-1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hil_server.config import physics
+from hil_server.config.model import DriveModel
+from hil_server.line.context import Context
 from hil_server.line.stand_response import StandResponse
+from hil_server.values import Document
 from rt_kernels.compensation.effective_mass import rotation, skew
 from rt_kernels.context import Mounting
 
@@ -43,7 +45,7 @@ class PlatformModel:
         back = np.linalg.inv(self.S)
         return PlatformLead(self.S @ found.L1 @ back, self.S @ found.L2 @ back, np.asarray(found.left))
 
-    def drive(self) -> dict[str, Any]:
+    def drive(self) -> DriveModel:
         """The second order with delay that is nearest to the response along the docking axis: for parts that model one drive."""
         from scipy.optimize import least_squares
 
@@ -57,7 +59,7 @@ class PlatformModel:
             return np.concatenate([error.real, error.imag])
 
         w, zeta, delay = np.exp(least_squares(off, np.log([80.0, 0.8, 3e-3]), xtol=1e-12, ftol=1e-12).x)
-        return {"frequency_hz": w / (2.0 * np.pi), "damping": float(zeta), "delay_s": float(delay), "origin": self.origin}
+        return DriveModel(w / (2.0 * np.pi), float(zeta), float(delay), self.origin)
 
 
 def platform_at(mounting: Mounting, X_TA: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +86,7 @@ def inverse(X: np.ndarray) -> np.ndarray:
     return np.concatenate([-rotation(q) @ X[:3], q])
 
 
-def platform_model(model: Mapping[str, Any], origin: str, context: Mapping[str, Any]) -> PlatformModel:
-    """model: parameters of the machine; context: of the line, with platform, mounting and start."""
+def platform_model(model: Document, origin: str, context: Context) -> PlatformModel:
+    """model, origin: of the machine (`config.model.Machine`); context: of the line, with platform, mounting and start."""
     X_WP, S = platform_at(context["mounting"], context["start"].X_TA)
     return PlatformModel(StandResponse(model, context["platform"], list(X_WP), context["mounting"].gravity_m_s2), S, origin)

@@ -4,19 +4,20 @@ Each pose X_TA goes through the mounting to the platform and through its legs: s
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from hil_server.config import physics
 from hil_server.line.overlap import APPROACH_POSES
+from hil_server.roles import Stage
 from rt_kernels.algebra.arrays import pose_inverse
 from rt_kernels.context import Mounting
+from rt_kernels.stewart.platform import Platform
 
 HALVINGS = 20  # of the straight way on which the nearest pose in reach is sought
 
 
-def unreached(platform: Any, mounting: Mounting, guidance: Any, X_first: np.ndarray) -> list[str]:
+def unreached(platform: Platform, mounting: Mounting, guidance: Stage, X_first: np.ndarray) -> list[str]:
     """One line for park, start, approach and first contact if it is out of reach: which leg or what else, by how much, and how near the
     platform comes on the straight way from its neutral pose. guidance: without an `approach` only park and first contact are looked at;
     X_first: X_TA (7,) at the first contact."""
@@ -40,7 +41,7 @@ def platform_pose(mounting: Mounting, X_TA: np.ndarray) -> np.ndarray:
     return found
 
 
-def _poses(platform: Any, mounting: Mounting, guidance: Any, X_first: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def _poses(platform: Platform, mounting: Mounting, guidance: Stage, X_first: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     yield "park", np.asarray(platform.neutral_pose, float)
     if hasattr(guidance, "approach"):
         approach = guidance.approach(APPROACH_POSES)
@@ -49,7 +50,7 @@ def _poses(platform: Any, mounting: Mounting, guidance: Any, X_first: np.ndarray
     yield "first contact", platform_pose(mounting, X_first)
 
 
-def _beyond(platform: Any, X_WP: np.ndarray) -> tuple[float, str]:
+def _beyond(platform: Platform, X_WP: np.ndarray) -> tuple[float, str]:
     """How far beyond its limits the pose is, at most 0 inside, and in words."""
     lengths = np.asarray(platform.leg_lengths(X_WP))
     long, short = lengths - platform.leg_length_max, platform.leg_length_min - lengths
@@ -64,7 +65,7 @@ def _beyond(platform: Any, X_WP: np.ndarray) -> tuple[float, str]:
     return condition - platform.condition_max, f"condition of the Jacobian {condition:.1f}, limit {platform.condition_max:g}"
 
 
-def _short_of(platform: Any, neutral: np.ndarray, X_WP: np.ndarray) -> float:
+def _short_of(platform: Platform, neutral: np.ndarray, X_WP: np.ndarray) -> float:
     """Distance, m, between the pose and the last one in reach on the way from the neutral pose; turned all the way first where that is in
     reach, else not at all."""
     low, high = 0.0, 1.0

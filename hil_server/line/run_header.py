@@ -3,8 +3,9 @@
 A field of the header is declared, stored and read in `hil_server.log.header`; `header` is where it gets its value.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Protocol
 
 from hil_server.config import TestConfig, test_from_toml
 from hil_server.errors import ConfigurationError
@@ -12,35 +13,41 @@ from hil_server.host.build import build_id
 from hil_server.line.assembly import Assembly
 from hil_server.log.header import LogHeader
 from hil_server.log.reader import Log
+from hil_server.log.record import aux_channels
 
 CONFIGURATION = "configuration.toml"
 WATCHDOG = "watchdog"  # a field that logs have since power is taken off drives
 
 
-def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foreseen: Any = None) -> LogHeader:
+class Foreseen(Protocol):
+    """A prediction (`hil_server.analysis.predict.Prediction`)."""
+
+    def as_dict(self) -> dict[str, object]:
+        """As the log keeps it."""
+
+
+def header(test: Assembly, run_id: str, mode: str, host: Mapping[str, object], foreseen: Foreseen | None = None) -> LogHeader:
     """Everything that a log must know of a run before its first tick. foreseen: its prediction."""
     config = test.config
-    marks = {name: getattr(config, name) for name in ("stand", "active_vehicle", "target_vehicle", "mechanism")}
-    synthetic = ", ".join(f"{name} {table['name']}" for name, table in marks.items() if table.get("synthetic"))
     return LogHeader(
         run_id=run_id,
         build_id=build_id(),
         mode=mode,
         period_ns=test.period_ns,
         configuration={CONFIGURATION: config.as_toml(), **config.sources},
-        aux=tuple(test.aux),
+        aux=aux_channels(test.aux),
         tunables=[one.entry() for one in test.tunables],
-        host=host,
+        host=dict(host),
         delay_ledger=test.ledger.as_dict(),
         delay_origins=test.ledger.origins(),
         prediction=foreseen.as_dict() if foreseen is not None else {},
         calibration={"context": {"delays": asdict(test.context["delays"]), "sensor_scale": test.context["sensor_scale"]}},
         notes=[
-            *([config.test["notes"]] if config.test.get("notes") else []),
+            *([config.setup.test.notes] if config.setup.test.notes else []),
             *([words] if (words := test.ledger.lead_in_words()) else []),
             *(f"{role}: {note}" for role, part in test.line.stages.items() for note in getattr(part, "notes", ())),
         ],
-        synthetic=synthetic,
+        synthetic=config.setup.synthetic,
         initial_record=test.line.sample.tobytes(),
         states={role: part.dump() for role, part in test.line.stages.items()},
     )

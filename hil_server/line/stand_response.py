@@ -15,15 +15,16 @@ legs' mass.)
 The setpoint acts after the drive's transport delay; what a tick, a hold or a bus add stands in the ledger.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from hil_server.values import Document
 from rt_kernels.algebra.arrays import quat_exponential, quat_multiply, quat_to_matrix
 from rt_kernels.compensation.effective_mass import skew
+from rt_kernels.stewart.platform import Platform
 
 DIRECTIONS = ("X", "Y", "Z", "about X", "about Y", "about Z")
 Array = np.ndarray
@@ -53,7 +54,7 @@ class StandResponse:
     keys: parameters of the hydraulic machine (`[stand_model]`, or `[virtual]` of a hydraulic stand); platform: Platform; X_WP: pose (7,),
     neutral if not given; gravity_m_s2: (3,) in W. Raises KeyError for a parameter that is not there."""
 
-    def __init__(self, keys: Mapping[str, Any], platform: Any, X_WP: Sequence[float] | Array | None = None,
+    def __init__(self, keys: Document, platform: Platform, X_WP: Sequence[float] | Array | None = None,
                  gravity_m_s2: Sequence[float] = (-9.80665, 0.0, 0.0)) -> None:  # fmt: skip
         self.keys, self.platform = keys, platform
         self.X_WP = np.array(platform.neutral_pose if X_WP is None else X_WP, float)
@@ -213,24 +214,25 @@ class StandResponse:
 
 
 # ------------------------------------------------------------------------------------------------------------------- equations
-def root(d: Any, transition: float) -> Any:
+def root(d: Array, transition: float) -> Array:
     """sqrt of a pressure drop with a laminar middle, Pa -> sqrt(Pa)."""
-    return d / (np.square(d) + transition**2) ** 0.25
+    found: Array = d / (np.square(d) + transition**2) ** 0.25
+    return found
 
 
-def valve_gain(keys: Mapping[str, Any]) -> float:
+def valve_gain(keys: Document) -> float:
     """K = Q_n/sqrt(dp_n/2), m3/(s sqrt(Pa)): flow over one edge at full opening; the rated drop is that over both."""
     return float(keys["valve_flow_m3_per_s"] / np.sqrt(0.5 * keys["valve_pressure_drop_pa"]))
 
 
-def speed_gain(keys: Mapping[str, Any]) -> float:
+def speed_gain(keys: Document) -> float:
     """K_x, m/s: no-load speed at full opening, what the drive's controller divides by; of its two directions the mean of the inverse."""
     p_s, p_t, a = keys["supply_pressure_pa"], keys["tank_pressure_pa"], keys["piston_area_b_m2"] / keys["piston_area_a_m2"]
     out, back = np.sqrt((p_s - a * p_t) / (1.0 + a**3)), np.sqrt((a * p_s - p_t) / (1.0 + a**3))
     return float(valve_gain(keys) / keys["piston_area_a_m2"] * 2.0 / (1.0 / out + 1.0 / back))
 
 
-def rigid_body(keys: Mapping[str, Any], platform: Any, X_WP: Array, gravity: Array) -> tuple[Array, Array]:
+def rigid_body(keys: Document, platform: Platform, X_WP: Array, gravity: Array) -> tuple[Array, Array]:
     """Mass matrix (6, 6) of platform, unit and legs at P, W axes, and their weight (6,), N, N.m, at rest.
 
     A leg swings about its base joint and pushes its rod out: B = m_2 n n' + (J_1 + J_2 + m_2 (l - a_2)^2)/l^2 (1 - n n') at its joint."""

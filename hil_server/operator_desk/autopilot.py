@@ -12,10 +12,10 @@ keeps that place as what it has asked for since the start, u, and a slow mean b 
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from hil_server.config import TestConfig
 from hil_server.operator_desk.script import Row
 from rt_kernels.context import Start
 
@@ -152,17 +152,16 @@ class Pilot:
         return [Row(round(t, 3), station, tuple(float(a) for a in axes), DEADMAN) for station, axes in hands.items()]
 
 
-def pilot_for(config: Any, start: Start, habits: Habits | None = None) -> Pilot:
+def pilot_for(config: TestConfig, start: Start, habits: Habits | None = None) -> Pilot:
     """The pilot of a berthing test: its rates and axes are those of the guidance; start: of the assembly's context. Raises
     ConfigurationError for another guidance."""
     from hil_server import registry
-    from hil_server.config.parts import check_part
     from hil_server.errors import ConfigurationError
 
-    name, keys = config.part("guidance")
-    if not getattr(registry.part("guidance", name), "FLOWN", False):
-        raise ConfigurationError(f"guidance.part: value {name!r}, limit a guidance that operators fly")
-    full = check_part("guidance", name, keys)
+    stage = config.setup.stages["guidance"]
+    if not getattr(registry.part(stage.role, stage.name), "FLOWN", False):
+        raise ConfigurationError(f"guidance.part: value {stage.name!r}, limit a guidance that operators fly")
+    full = stage.values
     kind = "coarse" if full["start_coarse"] else "vernier"
     rates = full[f"{kind}_m_s"], float(np.radians(full[f"{kind}_deg_s"]))
     return Pilot(*rates, float(start.X_TA[0]), full["rotation_from"], habits or Habits())

@@ -23,16 +23,15 @@ An axis without a table is always zero. Rate of an axis, u = sign (raw - centre)
 v = (|u| - d)/(1 - d) and the rate is sgn(u) ((1 - c) v + c v^3), which is continuous at the edge of the band and 1 at full deflection.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from drivers.hand_controllers import FaultyDeviceError, Reading
 from hil_server.bus.wire import HAND_ADDRESS
 from hil_server.config import files
 from hil_server.config.checks import Table
 from hil_server.errors import ConfigurationError
+from hil_server.values import Document, Given
 from rt_kernels.parameters import Parameter
 
 AXES = ("x", "y", "z", "roll", "yaw", "pitch")
@@ -126,7 +125,7 @@ class Desk:
     address: str
     server_key: str
     own_keys: str
-    source: Mapping[str, Any]
+    source: Given
     calibration: Calibration
 
 
@@ -141,7 +140,7 @@ def load(path: str) -> Desk:
     return desk_of(table, Path(path).name)
 
 
-def desk_of(table: dict[str, Any], file: str = "hand controller") -> Desk:
+def desk_of(table: Document, file: str = "hand controller") -> Desk:
     """The same of a table that is read already."""
     top = Table(TOP)
     faults = top.faults(table, file, "")
@@ -165,10 +164,10 @@ def desk_of(table: dict[str, Any], file: str = "hand controller") -> Desk:
     return Desk(**where, source=Table(SOURCE).with_defaults(parts["source"]), calibration=calibration)
 
 
-def _contradictions(parts: dict[str, Any], file: str) -> list[str]:
+def _contradictions(parts: Document, file: str) -> list[str]:
     """What is good key by key and wrong together."""
     found: list[str] = []
-    seen: dict[Any, Any] = {}
+    seen: dict[object, str] = {}
     for name, axis in parts["axes"].items():
         if axis.get("sign", 1) == 0:
             found.append(f"{file}: axes.{name}.sign: value 0, limit +1 or -1, unit -")

@@ -5,7 +5,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from drivers.hand_controllers import Reading
 from hil_server.bus.commands import ARGUMENTS
@@ -13,6 +12,7 @@ from hil_server.client import Client
 from hil_server.errors import HilError
 from hil_server.operator_desk.calibration import Axis, Calibration
 from hil_server.operator_desk.script import Row
+from hil_server.values import Document
 from rt_kernels.layout import BITS
 
 # rows are calibrated already: axes as they are, button bits one by one
@@ -135,6 +135,6 @@ class Follower:
                     self._say(f"{row.what} at {row.time_s:g} s: {error}")
 
 
-def _named(row: Row) -> dict[str, Any]:
+def _named(row: Row) -> Document:
     names = [argument.name for argument in ARGUMENTS[str(row.what)]]
     return dict(zip(names, [row.parameter, *row.values[1:]] if row.parameter else row.values, strict=True))

@@ -18,13 +18,13 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hil_server.bus.commands import CommandError, encode
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
+from hil_server.log.reader import Log
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.parameters import TunableEntry
 from rt_kernels.recorded_operator import ROW_DTYPE
@@ -140,7 +140,7 @@ def rows_array(rows: Sequence[Row], tunables: Sequence[TunableEntry] = ()) -> np
     return out
 
 
-def rows_of_log(log: Any) -> list[Row]:
+def rows_of_log(log: Log) -> list[Row]:
     """What the operators of a logged run did, changes only. The axes are those of the sample: zero while a controller was not armed."""
     r, time_s = log.records, log.time_s
     rows: list[Row] = []

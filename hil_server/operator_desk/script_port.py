@@ -1,14 +1,15 @@
 """The port of a recorded operator: its file (`hil_server.operator_desk.script`) as the commands and hand controllers of a simulation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hil_server.bus.commands import CommandError, encode
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.script import Row, load, rows_array
+from hil_server.values import Given, Value
 from rt_kernels.parameters import Parameter, TunableEntry, checked
 from rt_kernels.recorded_operator import Script
+from rt_kernels.ring import SharedBlock
 
 ROW = (
     Parameter("time_s", "float", "s", "run time at which it is given", low=0.0, high=1e5),
@@ -28,7 +29,7 @@ class ScriptPort(Script):
     )
     CONTEXT = ("block", "folders", "tunables")
 
-    def __init__(self, *, block: Any, folders: Sequence[Path], tunables: Sequence[TunableEntry] = (), **given: Any) -> None:
+    def __init__(self, *, block: SharedBlock, folders: Sequence[Path], tunables: Sequence[TunableEntry] = (), **given: Value) -> None:
         keys = checked(ScriptPort.PARAMETERS, given)
         file, rows = keys["file"], [_row(i, table) for i, table in enumerate(keys["command"])]
         if file is not None:
@@ -41,7 +42,7 @@ class ScriptPort(Script):
         super().__init__(rows_array(rows, tunables), block, **{p.key: keys[p.key] for p in Script.PARAMETERS})
 
 
-def _row(number: int, table: Mapping[str, Any]) -> Row:
+def _row(number: int, table: Given) -> Row:
     """One command of the test file. Raises ConfigurationError that names it."""
     name, parameter = table["command"], table["parameter"]
     try:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import zmq
 
@@ -21,7 +20,7 @@ class HandSender:
         address: str = HAND_ADDRESS,
         server_key: str | None = None,
         keys: tuple[str, str] | None = None,
-        context: zmq.Context[Any] | None = None,
+        context: "zmq.Context[zmq.Socket[bytes]] | None" = None,
     ) -> None:
         self.station = station
         self._sequence = 0
@@ -30,7 +29,7 @@ class HandSender:
 
     def wait(self, timeout_s: float) -> bool:
         """Waits until a server is there to take records, for timeout_s at most. Returns whether there is one."""
-        return bool(self._socket.poll(1000 * timeout_s, zmq.POLLOUT))
+        return bool(self._socket.poll(int(1000 * timeout_s), zmq.POLLOUT))
 
     def send(self, axes: Sequence[float], buttons: int, device_time_s: float | None = None) -> bool:
         """One record. axes: six numbers, -1...1; buttons: bit 0 the deadman; device_time_s: monotonic, now when not given.

@@ -8,10 +8,11 @@ that. A device that is gone is looked for again every second.
 import select
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from drivers.hand_controllers import FaultyDeviceError, Reading
 from hil_server.operator_desk.calibration import DEADMAN, Calibration
+from hil_server.values import Document
 
 QUIET = 0.3  # s of silence after a fault: longer than the loop's 0.2 s
 LOOK_AGAIN = 1.0  # s
@@ -148,6 +149,6 @@ class Station:
             return
         self._say("the hand controller is back; it moves nothing until it is centred")
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Document:
         """Records sent and not sent, faults of the device."""
         return {"sent": self.sent, "unsent": self.unsent, "faults": self.faults}

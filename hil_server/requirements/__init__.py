@@ -5,14 +5,16 @@ with a log.
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Protocol
 
 import numpy as np
 
 from hil_server.requirements.declaration import Requirement, read
+from hil_server.requirements.expression import Carried
 from hil_server.requirements.result import MET, NOT_JUDGED, VIOLATED, Result, counted, violated
 from hil_server.requirements.watch import Watch
+from hil_server.values import Document, Given
 
 __all__ = ["MET", "NOT_JUDGED", "VIOLATED", "Requirement", "Result", "Watch", "counted", "of_configuration", "of_log", "read", "violated"]
 
@@ -20,15 +22,26 @@ CONFIGURATION = "configuration.toml"  # as hil_server.line.run_header writes it
 PIECE = 4096  # records at once: their columns stay in the cache
 
 
+class Header(Protocol):
+    """What of a log's header is needed."""
+
+    configuration: dict[str, str]
+
+    @property
+    def aux(self) -> Iterable[Carried]: ...
+
+
 class Logged(Protocol):
     """What of a log is needed (`hil_server.log.reader.Log`)."""
 
-    header: Any
     records: np.ndarray
-    end: dict[str, Any]
+    end: Document
+
+    @property
+    def header(self) -> Header: ...
 
 
-def of_configuration(text: str, aux: Iterable[object]) -> list[Requirement]:
+def of_configuration(text: str, aux: Iterable[Carried]) -> list[Requirement]:
     """The requirements in a configuration as a log or a run's header keeps it; none in one that cannot be read. A channel that the run
     does not carry was accepted when it was assembled: its requirement is not judged."""
     try:
@@ -38,7 +51,7 @@ def of_configuration(text: str, aux: Iterable[object]) -> list[Requirement]:
     return read(rows, aux, absent=lambda name: True)
 
 
-def of_log(log: Logged, rows: Iterable[Mapping[str, Any]] | None = None) -> list[Result]:
+def of_log(log: Logged, rows: Iterable[Given] | None = None) -> list[Result]:
     """Verdicts on the requirements of a log's run, in the order of its file. rows: others instead, as a file has them.
 
     A thinned log keeps the results of the run itself, which saw every tick. Raises ConfigurationError for a channel that the log does not

@@ -10,19 +10,25 @@ for_s = 0.5                    # ... and then holds for so long
 source = "Yaskevich 2020, 6.4"
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from hil_server.errors import ConfigurationError
 from hil_server.requirements import expression as expressions
-from hil_server.requirements.expression import Channels, Expression, ExpressionError, UnknownChannelError
+from hil_server.requirements.expression import Carried, Channels, Expression, ExpressionError, UnknownChannelError
 from hil_server.requirements.figures import FIGURES
 from hil_server.requirements.units import SUFFIXES, Unit, of_suffix, suffixes, unit
+from hil_server.values import Document, Given
 from rt_kernels import parameters
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.parameters import Parameter, shown
+
+if TYPE_CHECKING:
+    from hil_server.requirements.stl import Formula
 
 MOMENTS = ("first_contact", "capture", "complete", "end")
 PHASES = tuple(CODES["phase"])
@@ -65,6 +71,11 @@ class Bounds:
         """Low and high in `unit`."""
         return self.low / self.unit.factor, self.high / self.unit.factor
 
+    def margins(self, values: np.ndarray) -> np.ndarray:
+        """Distance of values (n,) from the nearer bound, (n,) in SI; minus infinity for what is no number."""
+        found = np.minimum(values - self.low, self.high - values)
+        return np.where(np.isnan(found), -np.inf, found)
+
 
 @dataclass(frozen=True)
 class Requirement:
@@ -76,7 +87,7 @@ class Requirement:
     what: str = ""
     signal: Expression | None = None
     figure: str = ""
-    formula: Any = None
+    formula: "Formula | None" = None
     bounds: Bounds | None = None
     phases: tuple[str, ...] = ()
     per_contact: bool = False
@@ -92,7 +103,7 @@ class Requirement:
         return unit(FIGURES[self.figure].unit).factor
 
 
-def faults_of(rows: Any, path: str = "requirement") -> list[str]:
+def faults_of(rows: object, path: str = "requirement") -> list[str]:
     """Everything that is wrong with a file's requirements, a line each without the file's name, as far as the table of channels tells; a
     channel that it has not may be one of a part's, which is known when the line stands (`read`)."""
     if not isinstance(rows, list):
@@ -120,12 +131,12 @@ def faults_of(rows: Any, path: str = "requirement") -> list[str]:
     return found + [_line(f"{path}[{i}].name", "used twice", names[i], "a name of its own") for i in twice]
 
 
-def with_defaults(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def with_defaults(rows: Sequence[Given]) -> list[Document]:
     """Rows without faults, as the document keeps them: what was given, in the order of the declaration."""
     return [{key: row[key] for key in KEYS if row.get(key) is not None} for row in rows]
 
 
-def read(rows: Iterable[Mapping[str, Any]], aux: Iterable[object], file: str = "test",
+def read(rows: Iterable[Given], aux: Iterable[Carried], file: str = "test",
          absent: Callable[[str], bool] = lambda name: False) -> list[Requirement]:  # fmt: skip
     """The requirements in checked rows, for a run with these auxiliary channels. absent: whether a channel that is not there is known to
     be of a part that this run does not compute, as the docking unit of a stand of hardware; its requirement is not judged. Raises
@@ -154,7 +165,7 @@ def read(rows: Iterable[Mapping[str, Any]], aux: Iterable[object], file: str = "
 class _FaultError(ExpressionError):
     """What is wrong with one key."""
 
-    def __init__(self, key: str, what: str, value: Any, limit: str, unit: str = "-") -> None:
+    def __init__(self, key: str, what: str, value: object, limit: str, unit: str = "-") -> None:
         super().__init__(what)
         self.key, self.rest = key, (what, value, limit, unit)
 
@@ -162,12 +173,12 @@ class _FaultError(ExpressionError):
         return _line(f"{path}.{self.key}", *self.rest)
 
 
-def _line(path: str, what: str, value: Any, limit: str, unit: str = "-") -> str:
+def _line(path: str, what: str, value: object, limit: str, unit: str = "-") -> str:
     """One fault as one line, as `hil_server.config.checks.line` without the file."""
     return f"{path}: {what}, value {shown(value)}, limit {limit}, unit {unit}"
 
 
-def requirement(row: Mapping[str, Any], known: Channels) -> Requirement:
+def requirement(row: Given, known: Channels) -> Requirement:
     """The requirement in a row whose keys are right. Raises UnknownChannelError, or another ExpressionError that knows its key."""
     about = {
         "name": row["name"], "source": row.get("source", ""), "phases": tuple(row.get("phase", ())), "at": row.get("at", ""),
@@ -195,7 +206,7 @@ def requirement(row: Mapping[str, Any], known: Channels) -> Requirement:
     return Requirement(**about, what=row["channel"], signal=signal, bounds=_bounds(row, signal.unit, row["channel"]))
 
 
-def _bounds(row: Mapping[str, Any], of: Unit, what: str) -> Bounds:
+def _bounds(row: Given, of: Unit, what: str) -> Bounds:
     """Raises _FaultError for a bound in another unit than the channel's."""
     low, high, shown = float("-inf"), float("inf"), of
     for key in row:
@@ -214,7 +225,7 @@ def _bounds(row: Mapping[str, Any], of: Unit, what: str) -> Bounds:
     return Bounds(low, high, shown)
 
 
-def _sense(row: Mapping[str, Any], path: str) -> list[str]:
+def _sense(row: Given, path: str) -> list[str]:
     """Keys that do not go together."""
     subjects = [key for key in ("channel", "value", "stl") if key in row]
     if len(subjects) != 1:
@@ -241,7 +252,7 @@ def _sense(row: Mapping[str, Any], path: str) -> list[str]:
     return found + [_line(f"{path}.{key}", why, row[key], "the key left out") for key in odd]
 
 
-def _phase_faults(given: Any, path: str) -> list[str]:
+def _phase_faults(given: object, path: str) -> list[str]:
     if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
         return [f'{path}: must be a list of phases, as ["contact"], got {shown(given)}']
     found = []
@@ -252,9 +263,11 @@ def _phase_faults(given: Any, path: str) -> list[str]:
     return found
 
 
-def came(moment: str, records: Any) -> Any:
+def came(moment: str, records: np.ndarray) -> np.ndarray:
     """In which records the moment has come, (n,) of bool: the event of the first contact or the capture, or the guidance's word that the
     docking is complete."""
     if moment == "complete":
-        return records["sequence"] == CODES["sequence"]["complete"]
-    return records["events"] & BITS["event"][moment] != 0
+        found: np.ndarray = records["sequence"] == CODES["sequence"]["complete"]
+    else:
+        found = records["events"] & BITS["event"][moment] != 0
+    return found

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, partial
+from typing import Protocol
 
 import numpy as np
 
@@ -62,11 +63,31 @@ class Expression:
 Channels = Mapping[str, Term]
 
 
-def channels(aux: Iterable[object] = ()) -> dict[str, Term]:
+class Carried(Protocol):
+    """An auxiliary channel of a run (`hil_server.log.record.AuxChannel`)."""
+
+    @property
+    def name(self) -> str:
+        """Of the channel."""
+
+    @property
+    def unit(self) -> str:
+        """As the table of channels writes it."""
+
+    @property
+    def count(self) -> int:
+        """Doubles."""
+
+    @property
+    def offset(self) -> int:
+        """Of the first one in the record's `aux`."""
+
+
+def channels(aux: Iterable[Carried] = ()) -> dict[str, Term]:
     """Every channel of the table and of a run's auxiliary channels (`record.AuxChannel`), by name."""
     found = dict(_of_the_table())
     for channel in aux:
-        name, text, count, at = channel.name, channel.unit, channel.count, channel.offset  # type: ignore[attr-defined]
+        name, text, count, at = channel.name, channel.unit, channel.count, channel.offset
         try:
             units = scalar_units(text, count)
         except ValueError:

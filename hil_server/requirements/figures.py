@@ -5,7 +5,6 @@ They are gathered record by record, so that they are the same live, in a campaig
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class Gathered:
         self.late = np.zeros(0, np.int64)
         self.contacts: list[list[float]] = []
         self._touching = False
-        self._before: Any = None  # the last record of the block before
+        self._before: np.void | None = None  # the last record of the block before
 
     def see(self, records: np.ndarray, late: bool) -> None:
         """Takes the next records of the run. late: whether anybody asks for the lateness."""

@@ -5,13 +5,13 @@ The dialect is the one that Jenkins, GitLab and `junitparser` read: `testsuites`
 """
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hil_server.errors import UsageError
 from hil_server.requirements.result import NOT_JUDGED, VIOLATED
+from hil_server.values import Given
 
 ILLEGAL = {code: "\ufffd" for code in (*range(0x20), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)) if chr(code) not in "\t\n\r"}
 
@@ -23,7 +23,7 @@ class Case:
     name: str
     outcome: str
     words: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Given = field(default_factory=dict)
 
 
 @dataclass
@@ -33,10 +33,10 @@ class Suite:
     name: str
     cases: Sequence[Case]
     seconds: float = 0.0
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Given = field(default_factory=dict)
 
 
-def suite_of(name: str, summary: Mapping[str, Any], more: Iterable[Case] = ()) -> Suite:
+def suite_of(name: str, summary: Given, more: Iterable[Case] = ()) -> Suite:
     """The suite of one run: how it ended, what else is asked of it (`more`), and every requirement of its summary."""
     failed = summary.get("end") in ("tripped", "record_lost")
     cause = (summary.get("cause") or {}).get("text") or ", ".join(summary.get("faults", ()))
@@ -47,7 +47,7 @@ def suite_of(name: str, summary: Mapping[str, Any], more: Iterable[Case] = ()) -
     return Suite(name, [*ended, *more, *rows], float(summary.get("duration_s") or 0.0), facts)
 
 
-def case_of(row: Mapping[str, Any]) -> Case:
+def case_of(row: Given) -> Case:
     """The case of one result."""
     outcome = {VIOLATED: "failed", NOT_JUDGED: "skipped"}.get(row["verdict"], "passed")
     facts = {key: row[key] for key in ("value", "limit", "margin", "unit", "time_s", "phase", "source") if row.get(key) not in (None, "")}
@@ -84,7 +84,7 @@ def _counts(cases: Sequence[Case], name: str, seconds: float) -> dict[str, str]:
             "time": f"{seconds:.3f}"}  # fmt: skip
 
 
-def _properties(node: ElementTree.Element, facts: Mapping[str, Any]) -> None:
+def _properties(node: ElementTree.Element, facts: Given) -> None:
     if facts:
         inner = ElementTree.SubElement(node, "properties")
         for key, value in facts.items():

@@ -1,9 +1,10 @@
 """The verdict on one requirement."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+
+from hil_server.values import Document, Given
 
 MET, VIOLATED, NOT_JUDGED = "met", "violated", "not judged"
 
@@ -28,17 +29,17 @@ class Result:
     source: str
     words: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For JSON and the bus."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> "Result":
+    def from_dict(cls, kept: Given) -> "Result":
         """What `as_dict` gave. Raises KeyError for what is none."""
         return cls(**{f.name: kept[f.name] for f in fields(cls)})
 
 
-def violated(results: Iterable[Result | Mapping[str, Any]]) -> list[str]:
+def violated(results: Iterable[Result | Given]) -> list[str]:
     """Names of the requirements that are violated; of results or of their dicts."""
     found = []
     for one in results:
@@ -48,7 +49,7 @@ def violated(results: Iterable[Result | Mapping[str, Any]]) -> list[str]:
     return found
 
 
-def counted(results: Sequence[Result | Mapping[str, Any]]) -> str:
+def counted(results: Sequence[Result | Given]) -> str:
     """How many of which verdict, in words: "4 met, 1 violated"; "none" without any."""
     rows = [one.as_dict() if isinstance(one, Result) else one for one in results]
     shares = [(verdict, sum(row["verdict"] == verdict for row in rows)) for verdict in (MET, VIOLATED, NOT_JUDGED)]

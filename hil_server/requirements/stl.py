@@ -16,16 +16,17 @@ last tick of a run that is over counts for nothing; of one in progress it may be
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from hil_server.errors import ConfigurationError
 from hil_server.requirements.expression import Channels, Expression, ExpressionError, expression
 from hil_server.requirements.window import window_min
+from hil_server.values import Given
 
 WORDS = {
     "always", "eventually", "until", "unless", "historically", "once", "since", "next", "prev", "s_next", "s_prev", "and", "or", "not",
@@ -37,13 +38,33 @@ SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 Pair = tuple[np.ndarray, np.ndarray]  # lowest and highest robustness, (n,) each
 
 
+class Operator(Protocol):
+    """Of a comparison."""
+
+    name: str
+
+
+class Node(Protocol):
+    """A node of rtamt's tree: what is read of the kinds in ARITHMETIC and TRUTHS."""
+
+    name: str
+    children: "list[Node]"
+    operator: Operator
+    var: str
+    val: float
+    begin: str
+    begin_unit: str
+    end: str
+    end_unit: str
+
+
 @dataclass(frozen=True)
 class Formula:
     """A formula that was read. inputs: its signals, in the order of their numbers; tree: what rtamt made of it."""
 
     text: str
     inputs: tuple[Expression, ...]
-    tree: Any
+    tree: Node
 
     def signals(self, records: np.ndarray) -> np.ndarray:
         """The signals of records (n,), (len(inputs), n) in SI."""
@@ -55,7 +76,7 @@ class Formula:
         return float(low[0]), float(high[0])
 
 
-def formula(text: str, signals: Mapping[str, Any], known: Channels) -> Formula:
+def formula(text: str, signals: Given, known: Channels) -> Formula:
     """The formula in `text`. signals: names of its own for expressions. Raises ExpressionError, UnknownChannelError; ConfigurationError
     where rtamt is not installed."""
     named = {name: expression(str(of), known) for name, of in signals.items()}
@@ -77,7 +98,7 @@ def formula(text: str, signals: Mapping[str, Any], known: Channels) -> Formula:
 
 
 @lru_cache(maxsize=32)
-def _parsed(text: str, count: int) -> Any:
+def _parsed(text: str, count: int) -> Node:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of the parser's run-time library
@@ -98,10 +119,11 @@ def _parsed(text: str, count: int) -> Any:
         raise ExpressionError(f"no formula: {message or type(error).__name__}") from None
     if len(specification.ast.specs) != 1:
         raise ExpressionError(f"{len(specification.ast.specs)} formulas, limit one")
-    return specification.ast.specs[0]
+    tree: Node = specification.ast.specs[0]
+    return tree
 
 
-def _supported(node: Any) -> None:
+def _supported(node: Node) -> None:
     """Raises ExpressionError for an operator that is not evaluated here, an interval that is none, a number where a truth has to be."""
     kind = type(node).__name__
     if kind in ARITHMETIC:
@@ -119,20 +141,20 @@ def _supported(node: Any) -> None:
             _arithmetic(child)
 
 
-def _arithmetic(node: Any) -> None:
+def _arithmetic(node: Node) -> None:
     if type(node).__name__ not in ARITHMETIC:
         raise ExpressionError(f"{node.name!r:.60} stands where a number has to be")
     for child in _children(node):
         _arithmetic(child)
 
 
-def _children(node: Any) -> list[Any]:
+def _children(node: Node) -> list[Node]:
     """Operands; rtamt lists that of `not` twice."""
     children = list(getattr(node, "children", ()))
     return children[:1] if type(node).__name__ == "Neg" else children
 
 
-def _interval(node: Any) -> tuple[float, float]:
+def _interval(node: Node) -> tuple[float, float]:
     """Begin and end in s."""
     return float(node.begin) * SECONDS[node.begin_unit], float(node.end) * SECONDS[node.end_unit]
 
@@ -146,12 +168,12 @@ class _Evaluation:
         self.signals = signals
         self.size = self.count + (not closed)
 
-    def pair(self, node: Any) -> Pair:
+    def pair(self, node: Node) -> Pair:
         """Robustness of a node in every tick."""
         return TRUTHS[type(node).__name__](self, node)
 
     # numbers ------------------------------------------------------------------------------------------------------------
-    def number(self, node: Any) -> np.ndarray:
+    def number(self, node: Node) -> np.ndarray:
         """Value of an arithmetic node in every tick, (count,)."""
         kind = type(node).__name__
         if kind == "Variable":
@@ -163,7 +185,7 @@ class _Evaluation:
             result: np.ndarray = ARITHMETIC[kind](*(self.number(child) for child in _children(node)))
             return result
 
-    def predicate(self, node: Any) -> Pair:
+    def predicate(self, node: Node) -> Pair:
         """Distance of two numbers."""
         a, b = (self.number(child) for child in node.children)
         kind = node.operator.name
@@ -179,38 +201,38 @@ class _Evaluation:
         return np.append(distance, -np.inf), np.append(distance, np.inf)
 
     # truths -------------------------------------------------------------------------------------------------------------
-    def negation(self, node: Any) -> Pair:
+    def negation(self, node: Node) -> Pair:
         """Minus."""
         low, high = self.pair(node.children[0])
         return -high, -low
 
-    def both(self, node: Any) -> Pair:
+    def both(self, node: Node) -> Pair:
         """Smaller."""
         (a, b), (c, d) = (self.pair(child) for child in node.children)
         return np.minimum(a, c), np.minimum(b, d)
 
-    def either(self, node: Any) -> Pair:
+    def either(self, node: Node) -> Pair:
         """Larger."""
         (a, b), (c, d) = (self.pair(child) for child in node.children)
         return np.maximum(a, c), np.maximum(b, d)
 
-    def implication(self, node: Any) -> Pair:
+    def implication(self, node: Node) -> Pair:
         """Not the one, or the other."""
         (a, b), (c, d) = (self.pair(child) for child in node.children)
         return np.maximum(-b, c), np.maximum(-a, d)
 
-    def equal(self, node: Any) -> Pair:
+    def equal(self, node: Node) -> Pair:
         """Each implies the other."""
         (a, b), (c, d) = (self.pair(child) for child in node.children)
         return np.minimum(np.maximum(-b, c), np.maximum(-d, a)), np.minimum(np.maximum(-a, d), np.maximum(-c, b))
 
-    def unequal(self, node: Any) -> Pair:
+    def unequal(self, node: Node) -> Pair:
         """One of the two."""
         low, high = self.equal(node)
         return -high, -low
 
     # times --------------------------------------------------------------------------------------------------------------
-    def windows(self, node: Any, forward: bool) -> tuple[np.ndarray, np.ndarray]:
+    def windows(self, node: Node, forward: bool) -> tuple[np.ndarray, np.ndarray]:
         """First tick and one behind the last of the window of every tick."""
         n = self.size
         if not type(node).__name__.startswith("Timed"):
@@ -229,33 +251,33 @@ class _Evaluation:
             first, behind = np.append(first, n - 1), np.append(behind, n)
         return first, behind
 
-    def all_of(self, forward: bool) -> Callable[[Any], Pair]:
+    def all_of(self, forward: bool) -> Callable[[Node], Pair]:
         """Smallest in the window."""
 
-        def found(node: Any) -> Pair:
+        def found(node: Node) -> Pair:
             low, high = self.pair(node.children[0])
             first, behind = self.windows(node, forward)
             return window_min(low, first, behind), window_min(high, first, behind)
 
         return found
 
-    def any_of(self, forward: bool) -> Callable[[Any], Pair]:
+    def any_of(self, forward: bool) -> Callable[[Node], Pair]:
         """Largest in the window."""
 
-        def found(node: Any) -> Pair:
+        def found(node: Node) -> Pair:
             low, high = self.pair(node.children[0])
             first, behind = self.windows(node, forward)
             return -window_min(-low, first, behind), -window_min(-high, first, behind)
 
         return found
 
-    def until(self, node: Any) -> Pair:
+    def until(self, node: Node) -> Pair:
         """Largest of the smaller of what comes and of what holds before."""
         first, behind = self.windows(node, True)
         a, b = (self.pair(child) for child in node.children)
         return _until(a[0], b[0], first, behind), _until(a[1], b[1], first, behind)
 
-    def since(self, node: Any) -> Pair:
+    def since(self, node: Node) -> Pair:
         """The same backward."""
         first, behind = self.windows(node, False)
         n = self.size
@@ -285,7 +307,7 @@ ARITHMETIC: dict[str, Callable[..., np.ndarray]] = {
     "Variable": np.positive, "Constant": np.positive, "Abs": np.abs, "Sqrt": np.sqrt, "Exp": np.exp, "Pow": np.power,
     "Addition": np.add, "Subtraction": np.subtract, "Multiplication": np.multiply, "Division": np.divide,
 }  # fmt: skip
-TRUTHS: dict[str, Callable[[_Evaluation, Any], Pair]] = {
+TRUTHS: dict[str, Callable[[_Evaluation, Node], Pair]] = {
     "Predicate": _Evaluation.predicate, "Neg": _Evaluation.negation, "Conjunction": _Evaluation.both, "Disjunction": _Evaluation.either,
     "Implies": _Evaluation.implication, "Iff": _Evaluation.equal, "Xor": _Evaluation.unequal,
     **{f"{timed}Always": lambda e, node: e.all_of(True)(node) for timed in ("", "Timed")},

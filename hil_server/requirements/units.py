@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from rt_kernels import units as endings
+
 BASE = ("m", "kg", "s", "rad", "K", "A")
 _FORCE = {"m": 1, "kg": 1, "s": -2}
 _PRESSURE = {"m": -1, "kg": 1, "s": -2}
@@ -23,12 +25,12 @@ SYMBOLS: dict[str, tuple[float, dict[str, int]]] = {
 }  # fmt: skip
 FACTOR = re.compile(r"([A-Za-z%]+|-|1)(\d*)")
 
+# what a bound may be in
+BOUNDED = ("-", "N", "kN", "N.m", "m", "mm", "m/s", "mm/s", "m/s2", "rad", "deg", "rad/s", "deg/s", "rad/s2", "deg/s2", "s", "ms", "us",
+           "J", "W", "Pa", "MPa", "kg.m/s", "kg.m2/s", "N/m", "Hz")  # fmt: skip
+OF_BOUNDS = {"mm/s": "mm_s", "kg.m/s": "kg_m_s", "kg.m2/s": "kg_m2_s"}  # without the "per" that a key of a configuration has
 # last words of a key → unit; "" is a number without one
-SUFFIXES = {
-    "": "-", "n": "N", "kn": "kN", "n_m": "N.m", "m": "m", "mm": "mm", "m_s": "m/s", "mm_s": "mm/s", "m_s2": "m/s2", "rad": "rad",
-    "deg": "deg", "rad_s": "rad/s", "deg_s": "deg/s", "rad_s2": "rad/s2", "deg_s2": "deg/s2", "s": "s", "ms": "ms", "us": "us", "j": "J",
-    "w": "W", "pa": "Pa", "mpa": "MPa", "kg_m_s": "kg.m/s", "kg_m2_s": "kg.m2/s", "n_per_m": "N/m", "hz": "Hz",
-}  # fmt: skip
+SUFFIXES = {OF_BOUNDS.get(text) or endings.suffix(text): text for text in BOUNDED}
 
 
 @dataclass(frozen=True)

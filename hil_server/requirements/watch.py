@@ -16,7 +16,6 @@ than one stretch, and is the same for any division of the records into pieces.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -93,13 +92,6 @@ class Judge:
     def worst(self, final: bool) -> Worst | None:
         """Where it stands; None: what it speaks of did not come."""
 
-    def margins(self, values: np.ndarray) -> np.ndarray:
-        """Distance from the nearer bound, (n,) in SI; minus infinity for what is no number."""
-        bounds = self.one.bounds
-        assert bounds is not None
-        found = np.minimum(values - bounds.low, bounds.high - values)
-        return np.where(np.isnan(found), WORST, found)
-
 
 class Moment(Judge):
     """The signal at one moment of the run."""
@@ -115,9 +107,10 @@ class Moment(Judge):
         else:
             return
         here = records[at : at + 1]
-        assert self.one.signal is not None
-        value = self.one.signal.values(here)
-        self.found = Worst(float(self.margins(value)[0]), float(value[0]), *_when(here[0]))
+        signal, bounds = self.one.signal, self.one.bounds
+        assert signal is not None and bounds is not None
+        value = signal.values(here)
+        self.found = Worst(float(bounds.margins(value)[0]), float(value[0]), *_when(here[0]))
 
     def worst(self, final: bool) -> Worst | None:
         """What it was at that moment."""
@@ -182,9 +175,10 @@ class Nearest(Stretches):
 
     def add(self, records: np.ndarray) -> None:
         """Records of the stretch."""
-        assert self.one.signal is not None
-        values = self.one.signal.values(records)
-        margins = self.margins(values)
+        signal, bounds = self.one.signal, self.one.bounds
+        assert signal is not None and bounds is not None
+        values = signal.values(records)
+        margins = bounds.margins(values)
         at = int(margins.argmin())
         if self._here is None or margins[at] < self._here.margin:
             self._here = Worst(float(margins[at]), float(values[at]), *_when(records[at]))
@@ -213,14 +207,15 @@ class Held(Stretches):
 
     def add(self, records: np.ndarray) -> None:
         """Records of the stretch; judges the windows that are whole with them."""
-        assert self.one.signal is not None
-        values = self.one.signal.values(records)
+        signal, bounds = self.one.signal, self.one.bounds
+        assert signal is not None and bounds is not None
+        values = signal.values(records)
         self._began = int(records["time_ns"][0]) if self._began is None else self._began
         self._newest = int(records["time_ns"][-1])
         self._times = np.concatenate([self._times, records["time_ns"]])
         self._phases = np.concatenate([self._phases, records["phase"]])
         self._values = np.concatenate([self._values, values])
-        self._margins = np.concatenate([self._margins, self.margins(values)])
+        self._margins = np.concatenate([self._margins, bounds.margins(values)])
         whole = int(np.searchsorted(self._times, self._newest - self._for, side="right"))
         if self._within is not None:
             self._judge(min(whole, int(np.searchsorted(self._times, self._began + self._within, side="right"))))
@@ -261,6 +256,8 @@ class Formula(Stretches):
 
     def __init__(self, one: Requirement) -> None:
         super().__init__(one)
+        assert one.formula is not None
+        self._formula = one.formula
         self._next_look = 0.0
         self.begin()
 
@@ -276,7 +273,7 @@ class Formula(Stretches):
         """Records of the stretch."""
         self._phase = self._phase or code_name("phase", int(records["phase"][0]))
         self._times.append(records["time_ns"].copy())
-        self._signals.append(self.one.formula.signals(records))
+        self._signals.append(self._formula.signals(records))
 
     def standing(self, closed: bool) -> Worst | None:
         """Of the present stretch; while it lasts, as often as the time that it takes allows."""
@@ -287,9 +284,9 @@ class Formula(Stretches):
             return self._last
         times, signals = np.concatenate(self._times), np.hstack(self._signals)
         self._times, self._signals = [times], [signals]
-        low, high = self.one.formula.robustness(times, signals, closed)
+        low, high = self._formula.robustness(times, signals, closed)
         unsure = low < 0.0 <= high
-        margin = low if low >= 0.0 or closed else high if high < 0.0 else self.one.formula.robustness(times, signals, True)[0]
+        margin = low if low >= 0.0 or closed else high if high < 0.0 else self._formula.robustness(times, signals, True)[0]
         self._last = Worst(margin, margin, float(times[0]) * 1e-9, self._phase, open=unsure)
         self._next_look = time.monotonic() + (time.monotonic() - began) / self.SHARE
         return self._last
@@ -302,7 +299,7 @@ def _worse(a: Worst | None, b: Worst | None) -> Worst | None:
     return b if (b.margin >= 0.0 or b.open, b.margin) < (a.margin >= 0.0 or a.open, a.margin) else a
 
 
-def _when(record: Any) -> tuple[float, str]:
+def _when(record: np.void) -> tuple[float, str]:
     """Run time and phase of one record."""
     return float(record["time_ns"]) * 1e-9, code_name("phase", int(record["phase"]))
 
@@ -318,7 +315,7 @@ def _of_figure(one: Requirement, gathered: Gathered, final: bool) -> Worst | Non
     worst = None
     for value, time_s in found:
         si = value * factor
-        worst = _worse(worst, Worst(min(si - bounds.low, bounds.high - si), si, time_s, ""))
+        worst = _worse(worst, Worst(float(bounds.margins(np.array(si))), si, time_s, ""))
     return worst
 
 

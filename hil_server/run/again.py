@@ -20,6 +20,7 @@ from hil_server.log.reader import Log
 from hil_server.log.record import record_dtype
 from hil_server.run.branch import Resumed
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.ring import SharedBlock
 
 AGAIN = CODES["command"]["again"]
 LOOK_AT_ONCE = 2000  # records
@@ -31,14 +32,14 @@ REJECTED = BITS["hand_status"]["rejected"]
 class Wish:
     """Looks for the command `again` in the samples of a run. asked: its arguments (before_contact_s, time_s) once it came, else None."""
 
-    def __init__(self, block: object) -> None:
-        self._block, self._next = block, block.head  # type: ignore[attr-defined]
-        self._dtype = record_dtype(block.aux_count)  # type: ignore[attr-defined]
+    def __init__(self, block: SharedBlock) -> None:
+        self._block, self._next = block, block.head
+        self._dtype = record_dtype(block.aux_count)
         self.asked: tuple[float, float] | None = None
 
     def look(self) -> bool:
         """Whether the loop has taken the command."""
-        first, data = self._block.look(self._next, LOOK_AT_ONCE)  # type: ignore[attr-defined]
+        first, data = self._block.look(self._next, LOOK_AT_ONCE)
         records = np.frombuffer(data, self._dtype)
         self._next = first + len(records)
         taken = np.flatnonzero(records["command_code"] == AGAIN)
@@ -84,17 +85,19 @@ def beginning(begin: Resumed, test: Assembly) -> str:
 def hold(test: Assembly, say: Callable[[str], None]) -> None:
     """The standing picture, until an operator is ready: a hand controller centred with its deadman held. A command ends it, too: the loop
     takes it. A test without an operator does not wait."""
-    if not getattr(registry.part("guidance", test.config.part("guidance")[0]), "FLOWN", False):
+    guidance = test.config.setup.stages["guidance"]
+    if not getattr(registry.part(guidance.role, guidance.name), "FLOWN", False):
         return
     record = np.zeros(1, record_dtype(test.block.aux_count))
     for name in SAMPLE_DTYPE.names or ():
         record[name] = test.line.sample[name]
     record["aux"] = test.line.aux
     standing = record.view(np.uint8).reshape(-1)
-    _, keys = test.config.part("commands")
+    given = test.config.setup.commands.values
+    centred, stale_s = given.get("centred", 0.02), given.get("stale_s", 0.2)
     say(f"holding at {float(record['time_ns'][0]) * 1e-9:.3f} s: centre the hand controller and hold its deadman to fly on")
     shown = 0.0
-    while not test.block.commands_waiting and not _ready(test, keys.get("centred", 0.02), keys.get("stale_s", 0.2)):
+    while not test.block.commands_waiting and not _ready(test, centred, stale_s):
         interrupts.look()
         test.block.heartbeat()
         if time.monotonic() >= shown + PICTURE_S:

@@ -12,9 +12,8 @@ a variant that tripped and was recovered from. Any other continues after
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import zmq
 
@@ -24,6 +23,7 @@ from hil_server.bus.desk_book import DeskBook, key_of
 from hil_server.bus.expiry import UntilWhen
 from hil_server.bus.peers import Peers
 from hil_server.bus.wire import COMMAND, DESK, REPLY, STATUS, Curve, DoorKeeper, MalformedError, bind, pack, unpack
+from hil_server.values import Document, Given
 from rt_kernels.layout import LAYOUT_HASH
 
 ON, WAIT, END = "start", "hold", "stop"
@@ -37,7 +37,7 @@ class Between:
     variants: whom it refuses there it refuses here, and `hold`, `stop` and `abort` are open to all."""
 
     def __init__(
-        self, telemetry: Mapping[str, Any], hold: bool, pause_s: float = 0.0, clock: Callable[[], float] = time.monotonic,
+        self, telemetry: Given, hold: bool, pause_s: float = 0.0, clock: Callable[[], float] = time.monotonic,
         desk: Path | None = None,
     ) -> None:  # fmt: skip
         self._telemetry, self._hold, self._pause, self._clock = telemetry, hold, pause_s, clock
@@ -70,7 +70,9 @@ class Between:
         finally:
             context.destroy(linger=200)
 
-    def _serve(self, peers: Peers, socket: zmq.Socket[Any], door: Any, following: str, told: Callable[[bool], None], waits: bool) -> bool:
+    def _serve(
+        self, peers: Peers, socket: zmq.Socket[bytes], door: DoorKeeper | None, following: str, told: Callable[[bool], None], waits: bool
+    ) -> bool:
         until = self._clock() + self._pause
         with interrupts.owned():
             while not interrupts.stands():
@@ -96,7 +98,7 @@ class Between:
         split = 2 if len(frames) == 4 and frames[1] == b"" else 1  # as the desk of a run: DEALER or REQ
         envelope, parts = frames[:split], frames[split:]
         means, answer = "", {"ok": False, "kind": "malformed", "error": "a request is two parts: topic and a msgpack map"}
-        request: dict[str, Any] = {}
+        request: Document = {}
         if len(parts) == 2:
             try:
                 request = unpack(parts[1], small=True)
@@ -109,7 +111,7 @@ class Between:
             pass  # the client does not read its answers, or its id is none
         return means
 
-    def _understood(self, topic: bytes, request: dict[str, Any], following: str, key: str, peer: Peers) -> tuple[str, dict[str, Any]]:
+    def _understood(self, topic: bytes, request: Document, following: str, key: str, peer: Peers) -> tuple[str, Document]:
         if peer.refusal:
             return "", {"ok": False, "kind": "who", "error": peer.refusal}
         self._book.heard(key)
@@ -131,7 +133,7 @@ class Between:
         text = f"the programme is between two variants, {following} is next: start, hold or stop"
         return "", {"ok": False, "kind": "unhandled", "error": text}
 
-    def _desk_answer(self, request: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
+    def _desk_answer(self, request: Given, key: str, name: str) -> Document:
         """take, keep, leave, as the desk of a run."""
         why = ""
         if request.get("leave") is True:

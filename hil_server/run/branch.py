@@ -17,7 +17,6 @@ The log of the new run begins at TIME with a checkpoint and the line's sample; i
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -34,10 +33,13 @@ from hil_server.log.checkpoint import Checkpoint, places
 from hil_server.log.format import LogError
 from hil_server.log.header import LogHeader
 from hil_server.log.reader import Log, read_log
+from hil_server.roles import Port
 from hil_server.run import replay
+from hil_server.values import Document
 from rt_kernels.layout import CODES
 from rt_kernels.loop import LoopLine
 from rt_kernels.stages import STAGE_ROLES
+from rt_kernels.tuning import Tuning
 
 WHEN = re.compile(r"(?:(?P<event>[a-z][a-z_]*)|(?P<time>\d+(?:\.\d*)?) ?s?)(?:(?P<sign>[+-])(?P<offset>\d+(?:\.\d*)?) ?s?)?")
 # parts whose memory is short: they may be reset in the middle of a run
@@ -62,7 +64,7 @@ class Resumed:
     test: Assembly
     log: Log
     tick: int
-    facts: dict[str, Any]
+    facts: Document
     checkpoint: Checkpoint | None
     states: dict[str, bytes]
     lost: list[str] = field(default_factory=list)
@@ -155,7 +157,7 @@ def at_tick(log: Log, tick: int, overrides: tuple[str, ...] = ()) -> Resumed:
     live = log.header.mode == "live" and log.header.host.get("stand") != IN_PROCESS
     config = configuration(log)
     test, how = _live_again(log, config, tick) if live else _simulated_again(log, config, tick)
-    facts: dict[str, Any] = {
+    facts: Document = {
         "run": log.header.run_id, "log": str(log.path.absolute()), "tick": tick, "time_s": tick * test.period_ns * 1e-9,
         "set": [], "way": how, "reset": [], "changed": [],
     }  # fmt: skip
@@ -207,7 +209,7 @@ def _simulated_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly,
     else:
         if log.header.branch:
             raise LogError(f"{log.path}: the log continues another run and its checkpoint at the beginning is lost")
-    _run_on(log, test, tick, thinned=config.telemetry["log_every"] > 1)
+    _run_on(log, test, tick, thinned=config.setup.telemetry.log_every > 1)
     return test, way
 
 
@@ -260,7 +262,7 @@ def _records(log: Log, first: int, tick: int) -> np.ndarray:
     return part
 
 
-def _advance(test: Assembly, tick: int, steps: int, feed: Any = None, behind: Any = None) -> None:
+def _advance(test: Assembly, tick: int, steps: int, feed: Port | None = None, behind: Port | None = None) -> None:
     """The parts of the line up to before `tick`, in so many steps (a live run may have skipped ticks), without its ring. feed: port of
     recorded inputs before the stand, behind: after it."""
     line = test.line
@@ -321,7 +323,7 @@ def _live_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly, str]
     return test, "from the start, with the recorded inputs"
 
 
-def _tuning_of(line: LoopLine) -> list[Any]:
+def _tuning_of(line: LoopLine) -> list[Tuning]:
     tuning = getattr(line, "tuning", None)
     return [] if tuning is None else [tuning]
 
@@ -329,7 +331,7 @@ def _tuning_of(line: LoopLine) -> list[Any]:
 # -------------------------------------------------------------------------------------------------------------- another way
 
 
-def _changed(log: Log, base: Assembly, config: TestConfig, states: dict[str, bytes], facts: dict[str, Any]) -> Assembly:
+def _changed(log: Log, base: Assembly, config: TestConfig, states: dict[str, bytes], facts: Document) -> Assembly:
     """The line with the overrides, in the state of `base`. Fills what the header is to say. Raises ConfigurationError for a change that
     cannot be made in the middle of a run."""
     keys = [one.partition("=")[0].strip() for one in facts["set"]]
@@ -342,8 +344,9 @@ def _changed(log: Log, base: Assembly, config: TestConfig, states: dict[str, byt
     faults += [f"{name}.joint.{joint}.{key}: is what the run began with; a change has no effect at {facts['time_s']:.3f} s: the command "
                "joint changes it in a run, or simulate it from its start" for name in VEHICLES
                for joint, key in _begun_with(before.document.get(name), config.document.get(name))]  # fmt: skip
-    if before.test["rate_hz"] != config.test["rate_hz"]:
-        faults.append(f"test.rate_hz: {config.test['rate_hz']:g} Hz, limit that of the run, {before.test['rate_hz']:g} Hz")
+    rate_hz, was_hz = config.setup.test.rate_hz, before.setup.test.rate_hz
+    if rate_hz != was_hz:
+        faults.append(f"test.rate_hz: {rate_hz:g} Hz, limit that of the run, {was_hz:g} Hz")
     if faults:
         raise ConfigurationError(faults)
     test, plain = (assembly.simulation(one, replay.calibration(log)) for one in (config, before))
@@ -364,7 +367,7 @@ def _changed(log: Log, base: Assembly, config: TestConfig, states: dict[str, byt
 
 
 def _stage(role: str, base: Assembly, test: Assembly, plain: Assembly, state: dict[str, bytes], states: dict[str, bytes],
-           facts: dict[str, Any], faults: list[str]) -> None:  # fmt: skip
+           facts: Document, faults: list[str]) -> None:  # fmt: skip
     """One stage into the state that it had, with its new constants where it has some."""
     part, old = test.line.stages[role], base.line.stages[role]
     fresh = part.dump()
@@ -386,12 +389,12 @@ def _stage(role: str, base: Assembly, test: Assembly, plain: Assembly, state: di
     if role in RESETTABLE:
         facts["reset"].append(role)
         return
-    was, now = (config.part(role)[0] for config in (base.config, test.config))
+    was, now = (config.setup.stages[role].name for config in (base.config, test.config))
     faults.append(f"{role}: {now!r} cannot take over the state of {was!r}, nor begin without it in the middle of a run: "
                   "simulate the change from its start")  # fmt: skip
 
 
-def _begun_with(before: Any, after: Any) -> list[tuple[str, str]]:
+def _begun_with(before: Document | None, after: Document | None) -> list[tuple[str, str]]:
     """(joint, key) of a craft that only the start of a run reads and that differ: the mode and the place of a joint."""
     if before == after or not before or not after:
         return []
@@ -410,12 +413,12 @@ def _tuning(base: Assembly, test: Assembly, plain: Assembly) -> None:
     test.line.tuning.take_over(base.line.tuning, kept)
 
 
-def _kind(port: Any) -> type:
+def _kind(port: object) -> type:
     """Class of a port; of one that gives logged commands, that of the port behind it."""
     return type(port.commands if isinstance(port, GivenCommands) else port)
 
 
-def _ports(base: Assembly, test: Assembly, state: dict[str, bytes], facts: dict[str, Any], faults: list[str]) -> None:
+def _ports(base: Assembly, test: Assembly, state: dict[str, bytes], facts: Document, faults: list[str]) -> None:
     """Commands and stand: their states where they fit; a docking unit that has not been touched may be another one."""
     touched = float(base.line.sample["first_contact_time"][0]) >= 0.0
     old, new = ({name: part for name, part in a.line.port_parts()} for a in (base, test))

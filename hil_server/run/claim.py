@@ -16,19 +16,17 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from hil_server.config import TestConfig
 from hil_server.errors import DeviceError
-from hil_server.line.assembly import DEVICE_ROLES
+from hil_server.values import Keys
 
 NAME = "hil-server.stand."  # abstract socket: the claim itself
 HOLDER = "hil-server.holder."  # and who has it: key, process, time, test
 LONGEST = 107  # bytes of a socket's name
 PLACES = ("interface", "links", "link", "address", "device")  # keys of a device table that name what it is reached by
-ADDRESSES = ("publish", "command", "hand_controller", "plotjuggler")
 _mine = threading.local()  # claims of this thread: what it has already, it may use again
 
 
@@ -40,7 +38,7 @@ def claimed(config: TestConfig, hardware: bool = True) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for what, place in places(config, hardware):
             if what not in held:
-                stack.enter_context(_one(what, place, str(config.test["name"])))
+                stack.enter_context(_one(what, place, config.setup.test.name))
                 held[what] = 1
                 stack.callback(held.pop, what)
         yield
@@ -49,18 +47,18 @@ def claimed(config: TestConfig, hardware: bool = True) -> Iterator[None]:
 def places(config: TestConfig, hardware: bool = True) -> list[tuple[str, str]]:
     """(what, key) of all that only one run can have: a device or an address, and where the configuration says it."""
     found: dict[str, str] = {}
-    if hardware and "drives" in config.stand:
-        for table, _ in DEVICE_ROLES:
-            for key, value in _named(config.stand.get(table, {})):
+    stand = config.setup.stand
+    if hardware and stand.hardware:
+        for table, device in stand.devices.items():
+            for key, value in _named(device.keys):
                 found.setdefault(value, f"stand.{table}.{key}")
-    for key in ADDRESSES:
-        address = config.telemetry.get(key) or ""
+    for key, address in config.setup.telemetry.addresses.items():
         if address and not address.endswith(":*"):
             found.setdefault(address, f"telemetry.{key}")
     return list(found.items())
 
 
-def _named(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _named(table: Keys) -> Iterator[tuple[str, str]]:
     for key in PLACES:
         for one in str(table.get(key) or "").split():
             yield key, one

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil_server.config import TestConfig, crafts, criticality, extends, load_test, named_file, toml_text
+from hil_server.config import TestConfig, crafts, extends, load_test, named_file, toml_text
 from hil_server.config.kinds import kind_of
 from hil_server.config.loader import DEFAULT_TEST
 from hil_server.errors import ConfigurationError
@@ -58,9 +58,9 @@ def examine(file: str | Path | None, overrides: Sequence[str] = ()) -> Examined:
         path, name = DEFAULT_TEST, path.stem
     config = load_test(path, [*more, *overrides])
     build(config)
-    row = row_of(config.test["name"], config)
+    row = row_of(config.setup.test.name, config)
     if kind not in NAMED_BY:
-        return Examined("test", config.test["name"], (row,))
+        return Examined("test", config.setup.test.name, (row,))
     return Examined(kind, name, (row,), (f"assembled in the shipped test {DEFAULT_TEST.name}",))
 
 
@@ -74,14 +74,15 @@ def kind_of_file(file: str | Path | None) -> str:
 
 def row_of(label: str, config: TestConfig, expect: str = "") -> Row:
     """A test with the criticality of its initial conditions."""
-    return Row(label, config, *criticality(config.initial_conditions), expect)
+    return Row(label, config, *config.setup.criticality, expect)
 
 
 def build(config: TestConfig) -> None:
     """Builds every part once: what only its constructor can refuse is refused here, not at the run; then plays park, approach and first
     contact through the kinematics. Raises ConfigurationError."""
-    if "virtual" in config.stand:
-        assembly.emulated_sensor(config.stand.get("wrench_sensor"))
+    stand = config.setup.stand
+    if stand.virtual is not None:
+        _ = stand.played_sensor
         context = assembly.simulation(config).context
     else:
         context = assembly.base_context(config)

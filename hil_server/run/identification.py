@@ -3,17 +3,17 @@ load `hil_server.analysis.identify_stand`."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from hil_server.analysis.identify import Identification, identify_log
 from hil_server.analysis.identify_stand import StandIdentification, identify_stand_log, is_hydraulic
+from hil_server.config import SHIPPED, TestConfig, load_test, named_file
 from hil_server.config.kinds import misfit
-from hil_server.config.loader import SHIPPED, TestConfig, load_test, named_file
 from hil_server.errors import ConfigurationError
 from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.run.progress import working
 from hil_server.run.session import Options, run_live, simulate
+from hil_server.values import Document
 
 PROGRAMME = "programmes/identify.toml"
 HYDRAULIC = "programmes/identify_hydraulic.toml"
@@ -28,7 +28,7 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
     Returns the result and the log. Raises ConfigurationError, DeviceError, TripError through the session."""
     config = load_test(SHIPPED / PROGRAMME, (of_stand(stand), *overrides))
     options = Options(out=out, quiet=quiet, report=False, force=True)
-    summary = (run_live if live or "drives" in config.stand else simulate)(config, options)
+    summary = (run_live if live or config.setup.stand.hardware else simulate)(config, options)
     _ended(summary)
     with working("fit", quiet):
         return identify_log(summary["log"]), str(summary["log"])
@@ -44,7 +44,7 @@ def run_on_hydraulic(stand: str | Path, overrides: tuple[str, ...] = (), out: st
     """As `run_on`, of a hydraulic stand. The unit of a stand in process is tapped by itself; on others a person taps it in the pause at the
     end of the run."""
     config = load_test(SHIPPED / HYDRAULIC, (of_stand(stand), *overrides))
-    live = live or "drives" in config.stand
+    live = live or config.setup.stand.hardware
     options = Options(out=out, quiet=quiet, report=False, force=True)
     if live:
         summary = run_live(config, options)
@@ -55,7 +55,7 @@ def run_on_hydraulic(stand: str | Path, overrides: tuple[str, ...] = (), out: st
         return identify_stand_log(summary["log"], say=say), str(summary["log"])
 
 
-def _ended(summary: dict[str, Any]) -> None:
+def _ended(summary: Document) -> None:
     """A run that was parked, as by Ctrl-C, has not moved the drives through all that is looked at. Raises KeyboardInterrupt."""
     if summary["end"] == "stopped" or summary["exit_code"] == INTERRUPTED:
         raise KeyboardInterrupt
@@ -63,9 +63,9 @@ def _ended(summary: dict[str, Any]) -> None:
 
 def tap(config: TestConfig) -> tuple[str, ...]:
     """Overrides that tap the unit on the load cell of a stand in process, in the pause that the run makes for it."""
-    name, keys = config.part("guidance")
-    schedule = assembly.build_part("guidance", name, keys, {"period_s": 1.0 / config.test["rate_hz"]}).schedule
-    if "tap" not in schedule or config.stand.get("virtual", {}).get("faults"):
+    setup = config.setup
+    schedule = assembly.build_part(*setup.stages["guidance"], {"period_s": 1.0 / setup.test.rate_hz}).schedule
+    if "tap" not in schedule or (setup.stand.virtual is not None and setup.stand.virtual.keys.get("faults")):
         return ()
     begin = schedule["tap"][0] + TAP_AFTER_S
     faults = [f'{{fault="external_force", at_s={at:.4f}, index={i}, value={force}}}'
@@ -86,4 +86,4 @@ def in_six_directions(log: str | Path) -> bool:
     from hil_server.line.run_header import configuration
     from hil_server.log.reader import read_log
 
-    return bool(configuration(read_log(log)).part("guidance")[1].get("six_rate_rms_m_s"))
+    return bool(configuration(read_log(log)).setup.stages["guidance"].keys.get("six_rate_rms_m_s"))

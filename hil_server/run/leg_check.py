@@ -8,7 +8,6 @@ while leg after leg moves.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from hil_server.config import SHIPPED, TestConfig, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.overlap import park_pose
+from hil_server.log.reader import Log, read_log
 from hil_server.run.identification import PROGRAMME, of_stand
 from hil_server.run.leg_record import keep
 from hil_server.run.session import Options, run_live, simulate
@@ -70,14 +70,14 @@ def poses(config: TestConfig) -> list[list[float]]:
     return found[:-1]
 
 
-def found_in(log: Any) -> list[LegMove]:
+def found_in(log: Log) -> list[LegMove]:
     """Out of the log of such a run. Raises ConfigurationError for another log, or one that was stopped."""
     from hil_server.line.run_header import configuration
 
-    name, keys = configuration(log).part("guidance")
+    stage = configuration(log).setup.stages["guidance"]
     period_s = 1e-9 * log.header.period_ns
-    in_air = getattr(registry.part("guidance", name), "IN_AIR", False)
-    guidance = assembly.build_part("guidance", name, keys, {"period_s": period_s}) if in_air else None
+    in_air = getattr(registry.part(stage.role, stage.name), "IN_AIR", False)
+    guidance = assembly.build_part(*stage, {"period_s": period_s}) if in_air else None
     if guidance is None or list(guidance.schedule) != ["poses"]:
         raise ConfigurationError(f"{log.path}: not a run that moves each leg alone (hil-server legs)")
     moving = log.records[log.records["phase"] == CODES["phase"]["approach"]]
@@ -98,16 +98,14 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
            quiet: bool = True) -> tuple[list[LegMove], str]:  # fmt: skip
     """Moves each leg of a stand alone (in process when it has only a virtual stand); returns what followed, and the log. On hardware it is
     kept (`leg_record`). Raises ConfigurationError, DeviceError, KeyboardInterrupt."""
-    from hil_server.log.reader import read_log
-
     config = load_test(SHIPPED / PROGRAMME, (*_programme(stand), *overrides))
     config = load_test(SHIPPED / PROGRAMME, (*_programme(stand), f"guidance.poses={poses(config)}", *overrides))
-    hardware = "drives" in config.stand
+    hardware = config.setup.stand.hardware
     options = Options(out=out, quiet=quiet, report=False, force=True)
     summary = (run_live if live or hardware else simulate)(config, options)
     found = found_in(read_log(summary["log"]))
     if hardware and all(one.good for one in found):
-        keep(config.stand, str(summary["log"]))
+        keep(config.setup.stand.checksum, str(summary["log"]))
     return found, str(summary["log"])
 
 

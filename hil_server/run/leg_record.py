@@ -3,9 +3,7 @@ the signature of the stand file, as long as the machine runs, a day at most. A r
 
 import json
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from hil_server.config import files
 from hil_server.errors import ConfigurationError
@@ -13,18 +11,18 @@ from hil_server.errors import ConfigurationError
 LASTS_S = 24 * 3600.0
 
 
-def keep(stand: Mapping[str, Any], log: str) -> None:
-    """Notes that each leg of this stand is the right one, as `log` shows. Raises OSError."""
-    place = _place(stand)
+def keep(checksum: str, log: str) -> None:
+    """Notes that each leg of the stand with this checksum is the right one, as `log` shows. Raises OSError."""
+    place = _place(checksum)
     place.parent.mkdir(parents=True, exist_ok=True)
     with files.whole(place) as unfinished:
         unfinished.write_text(json.dumps({"boot": _boot(), "time": time.time(), "log": log}))
 
 
-def demand(stand: Mapping[str, Any], file: str, forced: bool) -> list[str]:
+def demand(checksum: str, file: str, forced: bool) -> list[str]:
     """Notes for the log of a run on hardware. Raises ConfigurationError where nothing is kept for this stand, unless forced."""
     try:
-        kept = json.loads(_place(stand).read_text())
+        kept = json.loads(_place(checksum).read_text())
         if kept["boot"] == _boot() and 0.0 <= time.time() - float(kept["time"]) <= LASTS_S:
             return [f"each leg was moved alone and was the right one: {kept['log']}"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -35,9 +33,9 @@ def demand(stand: Mapping[str, Any], file: str, forced: bool) -> list[str]:
     return [f"forced: {words}"]
 
 
-def _place(stand: Mapping[str, Any]) -> Path:
+def _place(checksum: str) -> Path:
     folder = Path.home() / ".local" / "state" / "hil-server"
-    return folder / f"legs-{stand['safety_record']['checksum'].rpartition(':')[2][:32]}.json"
+    return folder / f"legs-{checksum.rpartition(':')[2][:32]}.json"
 
 
 def _boot() -> str:

@@ -32,16 +32,16 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hil_server.analysis.programme_page import ProgrammePage, peak
-from hil_server.config import TestConfig, criticality, extends, load_test, named_file, toml_text
+from hil_server.config import TestConfig, extends, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.loader import named_test
 from hil_server.errors import ConfigurationError, TripError
 from hil_server.line import assembly
 from hil_server.requirements import counted, declaration, violated
 from hil_server.run.between import Between
+from hil_server.values import Document, Given, Value
 from rt_kernels.parameters import Parameter
 
 PROGRESS = "programme.json"
@@ -143,7 +143,7 @@ def _of_every_variant(file: Path, numbers: Sequence[str], faults: Sequence[str])
     return list(found)
 
 
-def assemble_all(file: str | Path, variants: Sequence[Variant], build: Callable[[TestConfig], Any] = assembly.simulation) -> None:
+def assemble_all(file: str | Path, variants: Sequence[Variant], build: Callable[[TestConfig], object] = assembly.simulation) -> None:
     """Assembles every variant and lets it go: what only the parts know, as the channels that a requirement names, is then found before the
     first one runs. Raises ConfigurationError with the faults of all, each with the variant's number."""
     faults: list[str] = []
@@ -156,7 +156,7 @@ def assemble_all(file: str | Path, variants: Sequence[Variant], build: Callable[
         raise ConfigurationError(dict.fromkeys(faults))
 
 
-def between_of(file: str | Path, telemetry: dict[str, Any], hold: bool = False, desk: Path | None = None) -> Between:
+def between_of(file: str | Path, telemetry: Document, hold: bool = False, desk: Path | None = None) -> Between:
     """What a live programme does between two variants. file: a programme that `load_programme` has found good; hold: wait in any case;
     desk: file of who holds the desk from variant to variant."""
     head = PROGRAMME.with_defaults(extends.tables_of(named_file(file))["programme"])
@@ -164,7 +164,7 @@ def between_of(file: str | Path, telemetry: dict[str, Any], hold: bool = False, 
 
 
 def _variant(
-    file: Path, base: Path, index: int, row: dict[str, Any], overrides: Sequence[str], demanded: Sequence[Any], waived: Sequence[str],
+    file: Path, base: Path, index: int, row: Document, overrides: Sequence[str], demanded: Sequence[Given], waived: Sequence[str],
     faults: list[str],
 ) -> Variant | None:  # fmt: skip
     number = row["number"]
@@ -179,9 +179,9 @@ def _variant(
         return None
 
 
-def _flat(table: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
+def _flat(table: Document, path: str = "") -> list[tuple[str, Value]]:
     """Dotted keys may be written quoted or as tables: `a.b = 1` and `"a.b" = 1` are the same here."""
-    items: list[tuple[str, Any]] = []
+    items: list[tuple[str, Value]] = []
     for key, value in table.items():
         full = f"{path}.{key}" if path else key
         items += _flat(value, full) if isinstance(value, dict) else [(full, value)]
@@ -191,19 +191,19 @@ def _flat(table: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
 def run_programme(
     name: str,
     variants: Sequence[Variant],
-    run_one: Callable[[TestConfig, Path], dict[str, Any]],
+    run_one: Callable[[TestConfig, Path], Document],
     out: Path,
     stop_at_trip: bool,
     say: Callable[[str], None] = print,
     between: Between | None = None,
-) -> dict[str, Any]:
+) -> Document:
     """Runs every variant into a folder of its own below `out`.
 
     run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
     programme: a row for each variant with its verdict; exit_code 0 if all passed and no requirement is violated, 1 if not, 3 if a trip
     ended the programme, 130 if Ctrl-C did. between: asked before every variant but the first whether to continue. `programme.json` in `out`
     tells all the while where it stands, `programme.html` shows what is done, side by side."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Document] = []
     page = ProgrammePage(name, [(one.number, one.description, one.expect) for one in variants], out)
     exit_code = 0
     waits = False
@@ -214,7 +214,7 @@ def run_programme(
                 exit_code = max(exit_code, 1)
                 break
             write_progress(name, variants, rows, out, variant)
-            r1, r2 = criticality(variant.config.initial_conditions)
+            r1, r2 = variant.config.setup.criticality
             say(f"{variant.number}  {variant.description}  (R1 {r1:.2f}, R2 {r2:.2f})")
             summary = _one(variant, run_one, out / variant.number)
             passed = as_expected(variant.expect, verdict(summary))
@@ -250,7 +250,7 @@ def run_programme(
 
 
 def _goes_on(
-    name: str, variants: Sequence[Variant], rows: Sequence[dict[str, Any]], out: Path, following: Variant, between: Between,
+    name: str, variants: Sequence[Variant], rows: Sequence[Document], out: Path, following: Variant, between: Between,
     say: Callable[[str], None], hold: bool = False,
 ) -> bool:  # fmt: skip
     """Asks `between` whether the next variant is to run; says, and writes down, that the programme waits for it. hold: it waits in any
@@ -264,7 +264,7 @@ def _goes_on(
     return between.wait(following.number, told, hold=hold)
 
 
-def _side_by_side(name: str, rows: Sequence[dict[str, Any]], out: Path) -> dict[str, Any]:
+def _side_by_side(name: str, rows: Sequence[Document], out: Path) -> Document:
     """The cases with their designs, and the page; nothing where the programme compares nothing."""
     if not any(row.get("case") for row in rows):
         return {}
@@ -275,7 +275,7 @@ def _side_by_side(name: str, rows: Sequence[dict[str, Any]], out: Path) -> dict[
 
 
 def write_progress(
-    name: str, variants: Sequence[Variant], rows: Sequence[dict[str, Any]], out: Path, running: Variant | None = None,
+    name: str, variants: Sequence[Variant], rows: Sequence[Document], out: Path, running: Variant | None = None,
     following: Variant | None = None, held: bool = False,
 ) -> None:  # fmt: skip
     """`programme.json` in `out`: every variant with its state (done, running, next, waiting) and, when done, its `key_figures`: numbers
@@ -295,7 +295,7 @@ def write_progress(
     part.replace(out / PROGRESS)  # a reader sees the old one or the new one
 
 
-def _one(variant: Variant, run_one: Callable[[TestConfig, Path], dict[str, Any]], folder: Path) -> dict[str, Any]:
+def _one(variant: Variant, run_one: Callable[[TestConfig, Path], Document], folder: Path) -> Document:
     """One variant; an error of ours ends the variant, not the programme, unless the configuration or a device is at fault."""
     try:
         return run_one(variant.config, folder)
@@ -303,7 +303,7 @@ def _one(variant: Variant, run_one: Callable[[TestConfig, Path], dict[str, Any]]
         return {"end": "tripped", "exit_code": error.exit_code, "faults": list(error.faults), "captured": False}
 
 
-def verdict(summary: dict[str, Any]) -> str:
+def verdict(summary: Document) -> str:
     """Outcome of the docking: the end of the run where it says more than the capture does, else whether it captured; stalled: an arm
     pressed to the end and the latches held out."""
     end = summary.get("end")
@@ -320,11 +320,11 @@ def as_expected(expect: str, found: str) -> bool:
     return found == expect or (expect, found) in (("captured", "complete"), ("captured", "separated"), ("not_captured", "stalled"))
 
 
-def key_figures(row: dict[str, Any]) -> dict[str, Any]:
+def key_figures(row: Document) -> Document:
     """Figures of a variant that is done by SUMMARY_HEADS, numbers to as many digits as say something and None for what it does not have;
     `violated`: names of requirements; `report`: its page."""
 
-    def rounded(value: Any, digits: int) -> float | None:
+    def rounded(value: object, digits: int) -> float | None:
         return round(float(value), digits) if isinstance(value, int | float) and math.isfinite(value) else None
 
     return {
@@ -341,10 +341,10 @@ def key_figures(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+def summary_rows(summary: Document) -> list[tuple[str, ...]]:
     """The table for people: one row a variant."""
 
-    def number(value: Any, form: str) -> str:
+    def number(value: object, form: str) -> str:
         return format(value, form) if isinstance(value, int | float) else "-"
 
     return [
@@ -367,7 +367,7 @@ SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "impact N", "impact N.
 UNITS = {"R1": "-", "capture s": "s", "impact N": "N", "impact N.m": "N.m", "arm margin": "-"}
 
 
-def _requirements(row: dict[str, Any]) -> str:
+def _requirements(row: Document) -> str:
     """Verdicts on the requirements: the names of those that are violated, else how many were met."""
     rows = row.get("requirements") or ()
     names = violated(rows)

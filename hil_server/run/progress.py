@@ -74,7 +74,7 @@ class Progress:
     def __init__(self, test: Assembly, quiet: bool) -> None:
         self._test, self._next, self._shown = test, 0.0, False
         self._on = not quiet and sys.stderr.isatty()
-        self._began, self._whole = time.monotonic(), float(test.config.test["duration_max_s"])
+        self._began, self._whole = time.monotonic(), test.config.setup.test.duration_max_s
 
     def update(self) -> None:
         """Shows the line again, at most every `PROGRESS_S` seconds."""

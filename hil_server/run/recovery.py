@@ -8,13 +8,14 @@ ports that have a method `recover` are asked for it here, in a thread of its own
 import logging
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hil_server.log.record import record_dtype
 from hil_server.log.recoveries import FOLLOWING, RECOVER, RECOVERING, name_of_arguments, standing_in_words, why_not_begun
+from hil_server.roles import Port
 from rt_kernels.codes import fault_names
+from rt_kernels.ring import SharedBlock
 
 logger = logging.getLogger(__name__)
 LOOK_AT_ONCE = 2000  # records
@@ -23,7 +24,7 @@ LOOK_AT_ONCE = 2000  # records
 class Recoverer:
     """Looks for recoveries in the samples of a run."""
 
-    def __init__(self, block: Any, devices: Sequence[Any]) -> None:
+    def __init__(self, block: SharedBlock, devices: Sequence[Port]) -> None:
         self._block, self._next, self._dtype = block, block.head, record_dtype(block.aux_count)
         self._devices = [device for device in devices if hasattr(device, "recover")]
         self._thread: threading.Thread | None = None
@@ -45,7 +46,7 @@ class Recoverer:
             if len(records) < LOOK_AT_ONCE:
                 return
 
-    def _see(self, record: Any, before: int, faults: int) -> None:
+    def _see(self, record: np.void, before: int, faults: int) -> None:
         state = int(record["safety_state"])
         if state == RECOVERING and before != RECOVERING:
             by = name_of_arguments(record["command_arg"])

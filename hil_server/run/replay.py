@@ -19,7 +19,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,25 +28,33 @@ from hil_server import interrupts
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
+from hil_server.line.assembly import Assembly
 from hil_server.line.checkpoints import put_back, refuse_foreign
+from hil_server.line.context import Context
 from hil_server.line.free_run import blocks, run_in_pieces
 from hil_server.line.run_header import configuration
 from hil_server.log.checkpoint import places
 from hil_server.log.reader import Log, read_log
+from hil_server.roles import Stage
 from hil_server.run.progress import Line
+from hil_server.values import Document, Value
 from rt_kernels.context import Delays
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import LoopLine
 from rt_kernels.parameters import TunedParameter
-from rt_kernels.plugs import restore_checked
+from rt_kernels.plugs import ClockPart, restore_checked
+from rt_kernels.ring import SharedBlock
 from rt_kernels.stages import STAGE_ROLES
 from rt_kernels.tuning import Tuning
+
+if TYPE_CHECKING:
+    from hil_server.bus.settings import TelemetrySettings
 
 WHAT_IF = "the measured force belongs to the original motion: this is the answer of the changed parts to the recorded inputs"
 
 
 def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...] = (), start_s: float | None = None,
-           stop_s: float | None = None, done: Done = no_progress) -> dict[str, Any]:  # fmt: skip
+           stop_s: float | None = None, done: Done = no_progress) -> Document:  # fmt: skip
     """Runs the log through the line. Returns equal, ticks, differing, first_difference {tick, channel, ...} or None, seconds,
     realtime_factor, damaged, incomplete; with overrides also `changes` per channel. done: called with the amount done and the total.
     Raises ConfigurationError, LogError."""
@@ -55,7 +63,7 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
         raise ConfigurationError(f"{path}: the log has no ticks")
     window = _window(log, start_s, stop_s)
     damaged = log.damaged()
-    thinned = configuration(log).telemetry["log_every"] > 1
+    thinned = configuration(log).setup.telemetry.log_every > 1
     if thinned and overrides:
         raise ConfigurationError(f"{path}: a thinned log (telemetry.log_every) has not every input: simulate the change (simulate --set)")
     missing = [] if thinned else log.missing()
@@ -72,7 +80,7 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
             behind = {"ticks": window[1] - start, "differing": _run_again(log, overrides, (start, window[1]))[0]}
     seconds = time.perf_counter() - began
     first = _first_difference(log, other, damaged, missing)
-    result: dict[str, Any] = {
+    result: Document = {
         "log": str(path),
         "equal": differing == 0 and not damaged and not missing,
         "ticks": window[1] - window[0],
@@ -108,8 +116,8 @@ def _run_again(log: Log, overrides: tuple[str, ...], window: tuple[int, int],
     return port.differing + unrun, first
 
 
-def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | None = None, clock: Any = None,
-          block: Any = None) -> tuple[LoopLine, LogPort]:  # fmt: skip
+def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | None = None, clock: ClockPart | None = None,
+          block: SharedBlock | None = None) -> tuple[LoopLine, LogPort]:  # fmt: skip
     """The line of the log: its stages with the logged constants, but for those that an override changes."""
     stages = _stages(log, ())
     logged = {role: part.dump() for role, part in stages.items()}
@@ -136,19 +144,19 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
     return line, port
 
 
-def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Any]:
+def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Stage]:
     config = configuration(log, overrides)
     context = assembly.base_context(config)
-    context |= calibration(log)
+    context.update(calibration(log))
     return {role: assembly.part_of(config, role, context) for role in STAGE_ROLES}
 
 
-def rebuilt(log: Log, role: str, part: Any) -> bool:
+def rebuilt(log: Log, role: str, part: Stage) -> bool:
     """Whether the log is of an earlier table and the stage's block has another form than the part has now."""
     return log.absent is not None and len(log.header.states.get(role, b"")) != len(part.dump())
 
 
-def put_constants(log: Log, role: str, part: Any) -> None:
+def put_constants(log: Log, role: str, part: Stage) -> None:
     """Constants and initial state of a stage out of the log. Raises ConfigurationError for what this program would not build itself."""
     if rebuilt(log, role, part):
         return
@@ -194,7 +202,7 @@ LEAD_MAX = 1e3
 SCALE_MAX = 1e12
 
 
-def calibration(log: Log) -> dict[str, Any]:
+def calibration(log: Log) -> Context:
     """Delays and sensor scale of the run. Raises ConfigurationError that names what is not a number within its limits."""
     where = f"{log.path}: calibration.json: context"
     context = log.header.calibration.get("context")
@@ -214,7 +222,7 @@ def calibration(log: Log) -> dict[str, Any]:
     return {"delays": Delays(**found), "sensor_scale": scale}
 
 
-def _within(value: Any, limit: float) -> bool:
+def _within(value: object, limit: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -limit <= value <= limit
 
 
@@ -228,7 +236,7 @@ def _window(log: Log, start_s: float | None, stop_s: float | None) -> tuple[int,
 
 
 def _first_difference(log: Log, other: tuple[int, np.ndarray] | None, damaged: list[tuple[int, str]],
-                      missing: list[tuple[int, int]]) -> dict[str, Any] | None:  # fmt: skip
+                      missing: list[tuple[int, int]]) -> Document | None:  # fmt: skip
     """Tick and channel that differ first: a damaged record and a gap name themselves, else what was computed is held against the record.
 
     other: index of the first record that differs and what was computed for it."""
@@ -282,7 +290,7 @@ def _simulated_again(log: Log, window: tuple[int, int], done: Done) -> tuple[int
     return differing, first
 
 
-def _put_back(log: Log, test: Any) -> None:
+def _put_back(log: Log, test: Assembly) -> None:
     """The whole line of a log that continues another run, as it was at its beginning. Raises ConfigurationError."""
     found = places(log.path)
     try:
@@ -311,7 +319,7 @@ def sample_at(log: Log, index: int, overrides: tuple[str, ...] = ()) -> np.ndarr
     return found
 
 
-def _differing_channel(log: Log, record: np.ndarray, computed: np.ndarray) -> tuple[str, Any, Any]:
+def _differing_channel(log: Log, record: np.ndarray, computed: np.ndarray) -> tuple[str, Value | None, Value | None]:
     """First channel in the order of the tick whose bytes differ, with both values."""
     for name, _, shape, *_ in FIELDS:
         if name not in ("record_crc", *(log.absent or ())) and record[name].tobytes() != computed[name].tobytes():
@@ -327,8 +335,6 @@ def _differing_channel(log: Log, record: np.ndarray, computed: np.ndarray) -> tu
 
 def run_records(log: Log, overrides: tuple[str, ...] = ()) -> np.ndarray:
     """All samples as the line computes them from the recorded inputs, (n,) SAMPLE_DTYPE."""
-    from rt_kernels.ring import SharedBlock
-
     block = SharedBlock.create(log.ticks + 2, log.header.aux_count)
     line, _ = build(log, overrides, block=block)
     line.run()
@@ -336,7 +342,7 @@ def run_records(log: Log, overrides: tuple[str, ...] = ()) -> np.ndarray:
     return whole
 
 
-def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
+def changes(log: Log, overrides: tuple[str, ...]) -> list[Document]:
     """What-if: the largest difference of every channel that changed, against its range in the log."""
     computed = run_records(log, overrides)
     rows = []
@@ -350,7 +356,8 @@ def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
     return rows
 
 
-def playback(path: str | Path, rate: float, settings: Any = None, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def playback(path: str | Path, rate: float, settings: "TelemetrySettings | None" = None,
+             say: Callable[[str], None] = lambda _: None) -> Document:  # fmt: skip
     """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it. say: called with the address and the length."""
     from hil_server.bus.process import TelemetryProcess
     from hil_server.bus.settings import TelemetrySettings

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
 from hil_server.line.checkpoints import Keeper
+from hil_server.line.context import Context
 from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
 from hil_server.log.format import LogError
@@ -42,8 +43,16 @@ from hil_server.run.folder import folder_of, new_log, unless_begun
 from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
 from hil_server.run.stand import begun, counters, opened_in_order, stand_of, who_is_there
+from hil_server.values import Document
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.parameters import Command
+
+if TYPE_CHECKING:
+    from drivers.simulated.stand_server_client import StandControl
+    from hil_server.analysis.predict import Prediction
+    from hil_server.bus.process import TelemetryProcess
+    from hil_server.bus.settings import TelemetrySettings
+    from hil_server.host.realtime_host import RealtimeHost
 
 logger = logging.getLogger(__name__)
 OPERATOR_STOP = {"operator_stop"}
@@ -67,14 +76,14 @@ class Options:
     force: bool = False
     predictions: Sequence[str] = ()
     confirmed: str = ""
-    stand: dict[str, Any] = field(default_factory=dict)
+    stand: Document = field(default_factory=dict)
     desk: str = ""
 
 
 # ------------------------------------------------------------------------------------------------------------ simulation
 
 
-def simulate(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> dict[str, Any]:
+def simulate(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> Document:
     """The test with everything in process, faster than real time; begin: where it continues (`hil_server.run.branch`), whose configuration
     this
     is. Returns the summary of the contract. Raises ConfigurationError, KeyboardInterrupt (before it began)."""
@@ -82,11 +91,11 @@ def simulate(config: TestConfig, options: Options | None = None, begin: Resumed 
         return _simulate(config, options or Options(), begin)
 
 
-def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> dict[str, Any]:
+def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> Document:
     interrupts.remains(NOTHING_RAN)
-    log = new_log(options.out, config.test["name"])
+    log = new_log(options.out, config.setup.test.name)
     test = assembly.simulation(config) if begin is None else begin.test
-    facts, every = header(test, log.parent.name, "simulation", {}, _foreseen(config, test, options)), config.telemetry["log_every"]
+    facts, every = header(test, log.parent.name, "simulation", {}, _foreseen(config, test, options)), config.setup.telemetry.log_every
     first = test.line.clock.tick
     if begin is not None:
         begin.tell(facts)
@@ -100,7 +109,7 @@ def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> di
         interrupts.remains(f"the log is complete: {log}")
         if begin is not None and begin.checkpoint is not None:
             writer.checkpoint(begin.checkpoint)
-        keeper = Keeper(test, facts.build_id, config.telemetry["checkpoint_every_s"])
+        keeper = Keeper(test, facts.build_id, config.setup.telemetry.checkpoint_every_s)
         began, busy = time.perf_counter(), time.process_time()
         show, chosen, watch = Progress(test, options.quiet), Thinner(every), Watch(test.requirements)
         stopper = Stopper(test, presses)
@@ -127,7 +136,7 @@ def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> di
 # ------------------------------------------------------------------------------------------------------------------ live
 
 
-def run_live(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> dict[str, Any]:
+def run_live(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> Document:
     """The test on the stand: hardware, or the virtual stand over the wire; begin: a rehearsal that continues a logged run, with the
     stand in process (`hil_server.run.again`). Returns the summary of the contract, of the last flight where the operator asked for it
     again, with the logs of all as `flights`.
@@ -138,7 +147,7 @@ def run_live(config: TestConfig, options: Options | None = None, begin: Resumed 
         return _flights(config, options or Options(), begin)
 
 
-def _flights(config: TestConfig, options: Options, begin: Resumed | None) -> dict[str, Any]:
+def _flights(config: TestConfig, options: Options, begin: Resumed | None) -> Document:
     flights: list[str] = []
     while True:
         summary = _fly(config, options, begin)
@@ -153,7 +162,7 @@ def _flights(config: TestConfig, options: Options, begin: Resumed | None) -> dic
             _say(options, f"not restored: {what}")
 
 
-def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[str, Any]:
+def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Document:
     """One flight of `run_live`; the summary has `again`, the two numbers of that command, where the operator has asked for it."""
     from hil_server.analysis.course import held_against
     from hil_server.analysis.loads import allowed
@@ -161,15 +170,16 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
     from hil_server.host.realtime_host import RealtimeHost
 
     interrupts.remains(NOTHING_RAN)
-    if config.telemetry["log_every"] != 1:
-        raise ConfigurationError(f"telemetry.log_every: {config.telemetry['log_every']}, a live run logs every tick: limit 1")
+    setup, stand = config.setup, config.setup.stand
+    if setup.telemetry.log_every != 1:
+        raise ConfigurationError(f"telemetry.log_every: {setup.telemetry.log_every}, a live run logs every tick: limit 1")
     in_air = _in_air(config)
-    hardware = "drives" in config.stand and begin is None
+    hardware = stand.hardware and begin is None
     if hardware:
-        narrowing.demand_signed(config.stand, str(config.paths["stand"]))
+        narrowing.demand_signed(stand.table["safety_record"], str(config.paths["stand"]))
     foreseen = [] if in_air else allowed(config, options.predictions, hardware, options.confirmed)
     if hardware and not in_air:
-        foreseen += leg_record.demand(config.stand, str(config.paths["stand"]), options.force)
+        foreseen += leg_record.demand(stand.checksum, str(config.paths["stand"]), options.force)
         foreseen += _delays_known(config, options)
     for note in foreseen:
         _say(options, note)
@@ -177,16 +187,17 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         config = held_against(config, options.predictions)
     if begin is None:
         config = tared(config)
-    log = new_log(options.out, config.test["name"])
+    log = new_log(options.out, setup.test.name)
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(RealtimeHost())
-        context = assembly.base_context(config) | {"loop_core": host.core}
-        control = None
+        context = assembly.base_context(config)
+        context["loop_core"] = host.core
+        control: StandControl | None = None
         interrupts.look()
         if begin is None:
             with interrupts.not_passed_on():
                 tables, control = stack.enter_context(stand_of(config, context, host, options.stand))
-            by_table = assembly.devices(config, context, tables)
+            by_table = assembly.devices(context, tables)
         else:
             by_table = {"virtual": assembly.simulated_port(config, context)}
         devices = list(by_table.values())
@@ -196,7 +207,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
             interrupts.look()
             if hasattr(device, "measure"):
                 device.measure()  # what the delay ledger wants to know of it
-        logged = None if begin is None else {key: begin.test.context[key] for key in ("delays", "sensor_scale")}
+        before = None if begin is None else begin.test.context
+        logged: Context | None = None if before is None else {"delays": before["delays"], "sensor_scale": before["sensor_scale"]}
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core, logged=logged)
         if begin is not None:
             take_over(begin, test)
@@ -228,7 +240,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
                 _say(options, f"not real time: {line}")
             bus, commands = (telemetry.endpoints.get(f"{name}_address", "-") for name in ("telemetry", "command"))
             _say(options, f"log {log}   bus {bus}   commands {commands}")
-            if hardware and config.guidance.get("auto_start") is False:
+            if hardware and setup.stages["guidance"].keys.get("auto_start") is False:
                 command = f"hil-server command start --address {commands}"
                 _say(options, f"parked, waiting for the command start: {command}")
             watch, wish, recoverer = RecordWatch(telemetry, test.block), Wish(test.block), Recoverer(test.block, devices)
@@ -279,12 +291,12 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
 
 def _end_without_record(test: Assembly, reason: str) -> None:
     """A run that cannot be recorded ends: the platform returns to its home position, or trips, as configured."""
-    trip = test.config.telemetry["on_record_lost"] == "trip"
+    trip = test.config.setup.telemetry.on_record_lost == "trip"
     test.block.push_command(CODES["command"]["record_lost"], (float(trip),), source=1)
     logger.error("\nrecord lost: %s: %s", reason, "trip" if trip else "parking the platform")
 
 
-def _close_record(telemetry: Any, facts: dict[str, Any], lost: str) -> dict[str, Any]:
+def _close_record(telemetry: "TelemetryProcess", facts: Document, lost: str) -> Document:
     """What the telemetry process says of the log at its end (`complete`, `reasons`); when it says nothing any more, what the server knows.
     lost: why the record was lost during the run, empty while it was not."""
     try:
@@ -295,7 +307,7 @@ def _close_record(telemetry: Any, facts: dict[str, Any], lost: str) -> dict[str,
     return {"complete": not (lost or reasons), "reasons": reasons if not lost or lost in reasons else [lost, *reasons]}
 
 
-def _own_facts(test: Assembly) -> dict[str, Any]:
+def _own_facts(test: Assembly) -> Document:
     """How a run ended whose log may not reach to its end: from the loop's last sample."""
     last = test.line.sample[0]
     ended = "tripped" if last["end_cause"] == CODES["end_cause"]["tripped"] else "record_lost"
@@ -305,18 +317,19 @@ def _own_facts(test: Assembly) -> dict[str, Any]:
 
 def tared(config: TestConfig) -> TestConfig:
     """The test with a tare of LIVE_TARE_S before the approach, where its wrench path can take one and the test does not give it."""
-    part, given = config.part("wrench")
-    if "tare_s" in given or "tare_s" not in {p.key for p in registry.part("wrench", part).PARAMETERS}:  # type: ignore[attr-defined]
+    wrench = config.setup.stages["wrench"]
+    if "tare_s" in wrench.keys or "tare_s" not in {p.key for p in registry.part(wrench.role, wrench.name).PARAMETERS}:
         return config
     return replace(config, document={**config.document, "wrench": {**config.document["wrench"], "tare_s": LIVE_TARE_S}})
 
 
 def _in_air(config: TestConfig) -> bool:
     """Whether the loop is never closed in this run."""
-    return bool(getattr(registry.part("guidance", config.part("guidance")[0]), "IN_AIR", False))
+    guidance = config.setup.stages["guidance"]
+    return bool(getattr(registry.part(guidance.role, guidance.name), "IN_AIR", False))
 
 
-def _foreseen(config: TestConfig, test: Assembly, options: Options) -> Any:
+def _foreseen(config: TestConfig, test: Assembly, options: Options) -> "Prediction | None":
     """The prediction for the line of this run, which its log carries and its report shows beside what was measured; None for a run in
     air, whose loop is never closed."""
     from hil_server.analysis.predict import predict
@@ -330,14 +343,14 @@ def _foreseen(config: TestConfig, test: Assembly, options: Options) -> Any:
 def _delays_known(config: TestConfig, options: Options) -> list[str]:
     """Notes for the log of delays that count as 0 because nothing gives them. Raises ConfigurationError for them, unless forced: whatever
     is judged of the contact is judged with the sum of the delays."""
-    unknown = assembly.unknown_delays(config.stand)
+    unknown = config.setup.stand.unknown_delays
     if unknown and not options.force:
         raise ConfigurationError(f"{config.paths['stand']}: not armed, a delay is not known: {one}; write it into the stand file "
                                  "(--force runs all the same and counts it as 0)" for one in unknown)  # fmt: skip
     return [f"armed by --force, delay not known, counted as 0: {one}" for one in unknown]
 
 
-def _permitted(found: Any, options: Options) -> list[str]:
+def _permitted(found: "Prediction | None", options: Options) -> list[str]:
     """Refuses to arm when the contact would leave the band, unless forced, which is logged. Raises VerdictError."""
     if found is None or found.within:
         return []
@@ -347,7 +360,9 @@ def _permitted(found: Any, options: Options) -> list[str]:
     return [f"armed by --force against the prediction: {found.verdict()}"]
 
 
-def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, desk: str, repeatable: bool) -> Any:
+def _telemetry_settings(
+    test: Assembly, log: Path, host: "RealtimeHost", control: "StandControl | None", desk: str, repeatable: bool
+) -> "TelemetrySettings":
     """repeatable: the flight may be asked for again, since no machine moves.
     control: of the virtual stand's process, which acts on commands beside the line's parts; None for hardware."""
     import os
@@ -357,7 +372,7 @@ def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, desk
     others = sorted(os.sched_getaffinity(0) - {host.core})
     commands = test.commands | ({} if control is None else taken_by([control])) | ({"again": Command("again")} if repeatable else {})
     return TelemetrySettings.from_table(
-        test.config.telemetry, str(log), cores=others, journal=str(log.with_name("commands.jsonl").absolute()), desk=desk,
+        test.config.document["telemetry"], str(log), cores=others, journal=str(log.with_name("commands.jsonl").absolute()), desk=desk,
         stand_control=None if control is None else control.address,
         late={"fd": test.line.clock.late.fd, "core": host.core},
         commands={name: [command.phases, command.numbers, command.names, command.targets] for name, command in commands.items()},
@@ -396,7 +411,7 @@ def _lead_home(test: Assembly, thread: threading.Thread, stopper: Stopper) -> No
 # ---------------------------------------------------------------------------------------------------------- what both do
 
 
-def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHeader, presses: int) -> dict[str, Any]:
+def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, presses: int) -> Document:
     """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows. presses: of Ctrl-C while the loop
     ran; one more ends the making of the report, which is not made after three. `interrupted` is whether there were any; the exit
     code is then that of Ctrl-C, unless the record is lost or something else than the operator's stop has tripped the run."""
@@ -425,7 +440,7 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
     return summary
 
 
-def _report(path: Path, log: Log, summary: dict[str, Any], lost: bool, options: Options) -> str | None:
+def _report(path: Path, log: Log, summary: Document, lost: bool, options: Options) -> str | None:
     """The page of the run; None, with a message, if it cannot be written: the run and its log are kept."""
     from hil_server.analysis.report import make_report
 

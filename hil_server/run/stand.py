@@ -1,55 +1,62 @@
 """The stand of a live run: which devices it has and who they are, the virtual stand where there is no hardware, opening and closing."""
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from drivers.identity import as_toml
 from hil_server import interrupts, registry
 from hil_server.config import TestConfig
+from hil_server.config.model import Part, devices_of
 from hil_server.errors import ConfigurationError, DeviceError
 from hil_server.line import assembly
+from hil_server.line.context import Context
+from hil_server.roles import Port
+from hil_server.values import Document
+
+if TYPE_CHECKING:
+    from drivers.simulated.stand_server_client import StandControl, StandProcess
+    from hil_server.host.realtime_host import RealtimeHost
 
 
 @contextlib.contextmanager
 def stand_of(
-    config: TestConfig, context: dict[str, Any], host: Any, beside: dict[str, Any]
-) -> Iterator[tuple[dict[str, dict[str, Any]], Any]]:
-    """Tables of the three device ports: from the stand file, or of a virtual stand that is started for this run; and the control of the
-    latter, which injects faults, None for the former. The virtual stand has the force sensor of [wrench_sensor] if there is one."""
-    if "drives" in config.stand:
-        given = ("drives", "wrench_sensor", "mechanism_signals")
-        yield {table: dict(config.stand[table]) for table in given if table in config.stand}, None
+    config: TestConfig, context: Context, host: "RealtimeHost", beside: Document
+) -> "Iterator[tuple[Mapping[str, Part], StandControl | None]]":
+    """The three device ports by their tables: from the stand file, or of a virtual stand that is started for this run; and the control of
+    the latter, which injects faults, None for the former. The virtual stand has the force sensor of [wrench_sensor] if there is one."""
+    own = config.setup.stand
+    if own.hardware:
+        yield own.devices, None
         return
     with contextlib.ExitStack() as stack:
         stand = beside.get("process") or stack.enter_context(virtual_stand(config, context, host, beside))
-        sensor, signals = (registry.own(f"virtual stand: {device}") for device in ("wrench sensor", "signals"))
         # a process on the same machine may be held up longer than a device would be
         if stand.config["drives"].get("wire") == "ethercat":
-            on_ethercat = registry.own("virtual stand: drives on EtherCAT")
-            drives: dict[str, Any] = {"part": on_ethercat, "no_data_periods": 500, "watchdog_ms": 1000.0}
+            drives: Document = {"part": registry.EMULATED_DRIVES_ON_ETHERCAT, "no_data_periods": 500, "watchdog_ms": 1000.0}
         else:
             drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500, "server_timeout_ms": 1000}
-        yield {
+        sensor = own.devices.get("wrench_sensor") or Part("wrench_sensors", registry.EMULATED_WRENCH_SENSOR, {})
+        yield devices_of({
             "drives": drives | stand.ports["drives"],
             "wrench_sensor": {
-                "part": sensor,
-                **registry.PATIENCE.get(config.stand.get("wrench_sensor", {}).get("part", ""), {}),
-                **config.stand.get("wrench_sensor", {}),
+                "part": sensor.name,
+                **registry.PATIENCE.get(sensor.name, {}),
+                **sensor.keys,
                 "filter_delay_s": stand.config["plant"]["sensor_delay_s"],
                 **stand.ports["wrench_sensors"],
             },
-            "mechanism_signals": {"part": signals, **stand.ports["mechanism_signals"]},
-        }, stand.control
+            "mechanism_signals": {"part": registry.EMULATED_SIGNALS, **stand.ports["mechanism_signals"]},
+        }), stand.control  # fmt: skip
 
 
-def virtual_stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[str, Any]) -> Any:
+def virtual_stand(config: TestConfig, context: Context, host: "RealtimeHost", beside: Document) -> "StandProcess":
     """The process of the virtual stand of this test (`StandProcess`, a context manager), with the settings `beside` those of the
     configuration. Raises DeviceError when it does not come up."""
     from drivers.simulated.stand_server_client import StandProcess
 
     keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
-    keys["drives"] = {"profile": registry.own("virtual stand: drives")}
+    keys["drives"] = {"profile": registry.EMULATED_DRIVES}
     for table, value in beside.items():
         keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
     try:
@@ -59,9 +66,9 @@ def virtual_stand(config: TestConfig, context: dict[str, Any], host: Any, beside
 
 
 @contextlib.contextmanager
-def opened_in_order(devices: list[Any]) -> Iterator[None]:
+def opened_in_order(devices: Sequence[Port]) -> Iterator[None]:
     """Opens the devices in order; closes those that were opened, last first, whatever happens."""
-    opened: list[Any] = []
+    opened: list[Port] = []
     try:
         for device in devices:
             interrupts.look()
@@ -77,25 +84,25 @@ def opened_in_order(devices: list[Any]) -> Iterator[None]:
                 device.close()
 
 
-def who_is_there(config: TestConfig, devices: dict[str, Any], hardware: bool) -> dict[str, str]:
+def who_is_there(config: TestConfig, devices: Mapping[str, Port], hardware: bool) -> dict[str, str]:
     """What each device says it is, by the table of the stand file and its place in there, for the log; of a device that cannot be asked,
     why. devices: opened, by table. Raises ConfigurationError on hardware for a device that says who it is while the stand file does not:
     with the lines for the stand file."""
     found: dict[str, str] = {}
-    lacking: dict[str, list[Any]] = {}
+    lacking: dict[str, list[Mapping[str, object]]] = {}
     for table, device in devices.items():
         says = list(getattr(device, "identities", ()))
         found |= {f"{table}[{i}]" if len(says) > 1 else table: as_toml(one) for i, one in enumerate(says)}
         if not says:
             found[table] = f"cannot be asked: {getattr(device, 'not_asked', '') or 'its part has no question for it'}"
-        elif not config.stand.get(table, {}).get("identity"):
+        elif table not in config.setup.stand.devices or not config.setup.stand.devices[table].keys.get("identity"):
             lacking[table] = says
     if hardware and lacking:
         raise ConfigurationError(_lines_to_write(str(config.paths["stand"]), lacking))
     return found
 
 
-def _lines_to_write(file: str, lacking: dict[str, list[Any]]) -> str:
+def _lines_to_write(file: str, lacking: Mapping[str, list[Mapping[str, object]]]) -> str:
     """lacking: what devices say that the stand file has no `identity` for, by table."""
     keys = ", ".join(f"{table}.identity" for table in lacking)
     lines = [f"{file}: {keys}: required on hardware, where an exchanged device moves the wrong leg. The devices say of themselves what "
@@ -107,7 +114,7 @@ def _lines_to_write(file: str, lacking: dict[str, list[Any]]) -> str:
 
 
 @contextlib.contextmanager
-def begun(devices: list[Any]) -> Iterator[None]:
+def begun(devices: Sequence[Port]) -> Iterator[None]:
     """Around the loop and nothing else: last before it the devices begin, those that move the stand first, so that what the others heard
     meanwhile is no backlog; first after it the former take their power off, however it ended. Raises DeviceError."""
     moving = [device for device in devices if hasattr(device, "end")]
@@ -123,6 +130,6 @@ def begun(devices: list[Any]) -> Iterator[None]:
             device.end()
 
 
-def counters(devices: list[Any]) -> dict[str, Any]:
+def counters(devices: Sequence[Port]) -> dict[str, object]:
     """What the devices have counted, by the name of their class."""
     return {type(device).__name__: device.counters() for device in devices if hasattr(device, "counters")}

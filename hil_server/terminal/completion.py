@@ -135,7 +135,7 @@ def _tunables() -> list[str]:
     for role in registry.ROLES:
         for name in registry.parts(role):
             try:
-                parameters: Any = registry.part(role, name).PARAMETERS  # type: ignore[attr-defined]
+                parameters: Any = registry.part(role, name).PARAMETERS
             except ConfigurationError:  # of another package, which lacks something
                 continue
             names |= {f"{role}.{p.key}" for p in parameters if p.tunable is not None}

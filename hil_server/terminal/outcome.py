@@ -87,7 +87,7 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
     if args.junit:
         from hil_server.requirements import junit
 
-        junit.write(args.junit, config.test["name"], [junit.suite_of(config.test["name"], summary)])
+        junit.write(args.junit, config.setup.test.name, [junit.suite_of(config.setup.test.name, summary)])
     return summary
 
 
@@ -116,7 +116,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     def run_variant(config: Any, folder: Path) -> dict[str, Any]:
         return run_one(config, _options(args, str(folder), folder.name, str(out / "desk.json")))
 
-    between = between_of(args.config, variants[0].config.telemetry, args.hold, out / "desk.json") if live else None
+    between = between_of(args.config, variants[0].config.document["telemetry"], args.hold, out / "desk.json") if live else None
     # the stand stays claimed between two variants
     with claimed(variants[0].config) if live else contextlib.nullcontext():
         summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip, between=between)

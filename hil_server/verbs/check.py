@@ -118,8 +118,9 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
         for choice in config.chosen:
             print(f"  {choice}")
         facts = {"label": row.label, "hash": config.hash, "chosen": list(config.chosen), "R1": row.R1, "R2": row.R2, "files": config.paths}
-        if config.stand not in stands:  # once per stand of a programme
-            stands.append(config.stand)
+        stand = config.document["stand"]
+        if stand not in stands:  # once per stand of a programme
+            stands.append(stand)
             for table, path in config.paths.items():
                 print(f"  {table:15s} {path}")
             _limits(config, summary)
@@ -149,29 +150,28 @@ def examined(file: str | Path | None, overrides: Sequence[str] = ()) -> "Examine
         raise ConfigurationError(f"{file}: campaign.test: {fault}" for fault in error.faults) from None
     varied = ", ".join(f"{v.name} out of {len(v.values)} values" if v.values else f"{v.name} {v.shown(v.low)} ... {v.shown(v.high)}"
                        for v in plan.variables)  # fmt: skip
-    row = row_of(plan.base.test["name"], plan.base)
+    row = row_of(plan.base.setup.test.name, plan.base)
     return Examined("campaign", plan.name, (row,), (f"{plan.cases} cases, {plan.sampling}: {varied}",))
 
 
 def _delays_not_known(config: "TestConfig") -> list[str]:
     """Keys of the devices' delays that a stand of hardware does not give."""
-    from hil_server.line.assembly import unknown_delays
-
-    return list(unknown_delays(config.stand)) if "drives" in config.stand else []
+    stand = config.setup.stand
+    return list(stand.unknown_delays) if stand.hardware else []
 
 
 def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:
     """Owner of the limits, and limits that the test makes stricter; exit code 1 for hardware with unsigned limits."""
     from hil_server.config import narrowing
 
-    record = config.stand["safety_record"]
+    record = config.setup.stand.table["safety_record"]
     summary["limits"] = record
     print(f"  {narrowing.in_words(record)}")
     for one in record["narrower"]:
         print(f"    stricter {narrowing.narrower_in_words(one)}")
-    if "drives" in config.stand:
+    if config.setup.stand.hardware:
         try:
-            narrowing.demand_signed(config.stand, str(config.paths["stand"]))
+            narrowing.demand_signed(record, str(config.paths["stand"]))
         except ConfigurationError as error:
             print("\n".join(f"  CANNOT RUN: {fault}" for fault in error.faults))
             summary["exit_code"] = 1
@@ -191,12 +191,12 @@ def _parked_inside(config: "TestConfig") -> str:
 
 def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Load of each drive bus at the loop rate, and missing settings of the host; exit code 1 if a bus is overloaded."""
-    if "drives" not in config.stand:
+    setup = config.setup
+    if not setup.stand.hardware:
         return []
     from hil_server.line.assembly import build_part
 
-    keys = dict(config.stand["drives"])
-    drives = build_part("drives", keys.pop("part"), keys, {"period_s": 1.0 / config.test["rate_hz"], "platform": None, "loop_core": -1})
+    drives = build_part(*setup.stand.devices["drives"], {"period_s": 1.0 / setup.test.rate_hz, "platform": None, "loop_core": -1})
     rows = []
     for number, load in enumerate(drives.bus_loads() if hasattr(drives, "bus_loads") else []):
         verdict = "fits" if load.fits else "OVERLOADED: use fewer axes on this bus, a lower rate, or a faster bus"
@@ -215,33 +215,32 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
 def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]:
     """Signals of the drives beside their position, and the limits that use them; exit code 1 for a limit without its signal."""
     from hil_server import registry
-    from hil_server.config import check_part
 
-    stand, limits = config.stand, config.stand["limits"]
-    safety = check_part("safety", *config.part("safety"))
-    if "drives" in stand:
-        signals = [str(table.get("channel")) for table in stand["drives"].get("channels", ())]
+    stand = config.setup.stand
+    limits, drives = stand.limits, stand.table.get("drives")
+    if drives is not None:
+        signals = [str(table.get("channel")) for table in drives.get("channels", ())]
     else:
-        signals = list(getattr(registry.part("simulated", stand["virtual"]["part"]), "SAYS", ()))
+        signals = list(getattr(registry.part("simulated", stand.table["virtual"]["part"]), "SAYS", ()))
     found: dict[str, Any] = {"channels": signals}
     if signals:
-        every = f", every {stand['drives'].get('channels_every', 10)} cycles" if "drives" in stand else ""
+        every = f", every {drives.get('channels_every', 10)} cycles" if drives is not None else ""
         print(f"  drives report {', '.join(signals)}{every}")
     if "leg_force" in signals:
-        found["leg_force_max_n"] = stand["platform"]["leg_force_max_n"]
+        found["leg_force_max_n"] = stand.table["platform"]["leg_force_max_n"]
         print(f"  limit of a leg's force: {found['leg_force_max_n']:g} N")
     if "leg_valve" in signals:
-        found["valve_saturated_s"] = safety.get("valve_saturated_s")
+        found["valve_saturated_s"] = config.setup.stages["safety"].values.get("valve_saturated_s")
         if found["valve_saturated_s"] is not None:
             print(f"  limit of a valve at its end: {found['valve_saturated_s']:g} s")
-    if limits["supply_pressure_min_pa"] > 0.0:
-        found["supply_pressure_min_pa"] = limits["supply_pressure_min_pa"]
+    if limits.supply_pressure_min_pa > 0.0:
+        found["supply_pressure_min_pa"] = limits.supply_pressure_min_pa
         missing = "supply_pressure" not in signals
         verdict = ": NOT MEASURED, no run would start; add the channel supply_pressure, or omit the limit" if missing else ""
-        print(f"  limit of the supply pressure: {limits['supply_pressure_min_pa'] / 1e6:g} MPa{verdict}")
+        print(f"  limit of the supply pressure: {limits.supply_pressure_min_pa / 1e6:g} MPa{verdict}")
         if missing:
             summary["exit_code"] = max(summary["exit_code"], 1)
-    if limits["blocking_valves"]:
+    if limits.blocking_valves:
         print("  drives that cannot follow a stop lose their power, and blocking valves hold the legs")
     return found
 

@@ -49,12 +49,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(f"{args.config}: is a programme, not a test: fly takes one test; hil-server run {args.config} runs the programme")
     args.set = [*args.set, "test.rehearsal=true"]
     config = load_test(args.config, args.set)
-    if "drives" in config.stand:
+    if config.setup.stand.hardware:
         raise UsageError(
-            f"{config.test['stand']}: has drives: a rehearsal uses the virtual stand; for hardware: hil-server run {args.config}"
+            f"{config.setup.test.stand}: has drives: a rehearsal uses the virtual stand; for hardware: hil-server run {args.config}"
         )
-    table = config.telemetry
-    addresses = ("--telemetry", table["publish"], "--command", table["command"], "--hand", table["hand_controller"])
+    named = config.setup.telemetry.addresses
+    addresses = ("--telemetry", named["publish"], "--command", named["command"], "--hand", named["hand_controller"])
     with claimed(config), console(args.port, addresses) as address:
         page = f"{address}operator?hand=1"
         print(f"fly       {page}", flush=True)

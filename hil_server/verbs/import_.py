@@ -32,14 +32,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Writes the recorded wrench as a log that replays; returns its statistics."""
     from hil_server.analysis.foreign_logs import WRENCH, at_rate, common_grid, read_csv, read_mcap, report, resample, write_run
     from hil_server.config import load_test
-    from hil_server.line import assembly
     from hil_server.run.progress import working
 
     config = load_test(args.config, args.set)
     stream = read_mcap(args.source, args.topic) if Path(args.source).suffix == ".mcap" else read_csv(args.source)
     if args.rate_hz is not None:
         stream = at_rate(stream, args.rate_hz)
-    grid = common_grid([stream], assembly.period_ns(config) * 1e-9)
+    grid = common_grid([stream], config.setup.test.period_ns * 1e-9)
     found = resample(stream, WRENCH, grid, args.gap_s)
     print("\n".join(report([found])))
     if Path(args.out).exists():

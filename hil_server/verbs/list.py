@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hil_server import registry
+from hil_server.roles import PartClass
 from hil_server.terminal.tables import print_table
 
 GROUP = "files and parts"
@@ -125,7 +126,7 @@ def declared_aux(part: Any) -> tuple[Any, ...]:
     return part.AUX if isinstance(part.AUX, tuple) else ()
 
 
-def description(part: type) -> str:
+def description(part: PartClass) -> str:
     """The docstring of the class, or of its module where the equations stand."""
     import inspect
     import sys
@@ -139,7 +140,7 @@ def description(part: type) -> str:
     return text.strip() or "(no description)"
 
 
-def first_sentence(part: type) -> str:
+def first_sentence(part: PartClass) -> str:
     """First sentence of the part's docstring."""
     text = description(part).split("\n\n")[0].replace("\n", " ")
     return re.split(r"\.\s+(?=[A-Z])", text)[0].rstrip(".")  # not behind an abbreviation: "ch. 7"

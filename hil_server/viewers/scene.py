@@ -17,9 +17,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from hil_server.config.model import vehicle
 from hil_server.console.picture import Picture
 from hil_server.errors import HilError
-from hil_server.line import assembly
 from hil_server.viewers.poses import IDENTITY, Pose, inverse, is_pose, product
 from hil_server.viewers.stand import Stand, add_box, add_joint, add_rings
 from rt_kernels.pictures import ACTIVE, LEG, SECTORS, TARGET, Values
@@ -69,8 +69,8 @@ class Scene:
         self.missing: list[str] = []
         self.stand = None if self.picture.rehearsal else self._made("stand", lambda: Stand(document["stand"]))
         self._vehicles = {
-            "active": self._made("active", lambda: assembly.vehicle(document["active_vehicle"])),
-            "target": self._made("target", lambda: assembly.vehicle(document["target_vehicle"])),
+            "active": self._made("active", lambda: vehicle(document["active_vehicle"])),
+            "target": self._made("target", lambda: vehicle(document["target_vehicle"])),
         }
 
     def _made(self, what: str, make: Callable[[], T]) -> T | None:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.config import physics
+from hil_server.config import model, physics
 from hil_server.console.picture import angles_deg
-from hil_server.line import assembly
 from hil_server.viewers.poses import IDENTITY, Pose, inverse, pointing, pose, product
 from rt_kernels.pictures import multiply, rotate, turned
 
@@ -36,7 +35,7 @@ class Stand:
         self.length_min, self.length_max = float(platform["leg_length_min_m"]), float(platform["leg_length_max_m"])
         angles = [platform.get(f"neutral_{name}_deg", 0.0) for name in ("yaw", "pitch", "roll")]
         self.neutral = physics.pose(platform["neutral_position_m"], angles)
-        mounting = assembly.mounting(table["mounting"])
+        mounting = model.Stand(table).mounting
         self.target_fixed = (mounting.unit_on_load_cell == "target") == (mounting.load_cell_on == "floor")
         self.X_WF, self.X_PM = np.array(mounting.X_WF, float), np.array(mounting.X_PM, float)
         self.load_cell_parent = "W" if mounting.load_cell_on == "floor" else "platform"

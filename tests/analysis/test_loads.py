@@ -103,7 +103,7 @@ def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys, mon
 
     def legs_moved():
         checksum = narrowing.checksum(tomllib.loads((tmp_path / "hardware.toml").read_text()))
-        leg_record.keep({"safety_record": {"checksum": checksum}}, "-")
+        leg_record.keep(checksum, "-")
 
     monkeypatch.setenv("HOME", str(tmp_path))
     legs_moved()

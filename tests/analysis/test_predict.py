@@ -21,9 +21,9 @@ from hil_server.analysis.stability import (
 )
 from hil_server.cli import main
 from hil_server.config import load_test
+from hil_server.config.model import Part, own_delay
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
-from hil_server.line.assembly import own_delay
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia, rotation, skew
 from rt_kernels.context import Vehicle, Vehicles
 from rt_kernels.multibody.flexible import FlexibleTree
@@ -70,10 +70,9 @@ def test_a_delay_that_follows_from_the_settings_is_in_the_ledger():
     assert not found.within
     for keys, seconds in (({}, 0.001875), ({"sinc_length": 51}, 0.001494140625), ({"chop": True}, None), ({"fast": True}, None),
                           ({"configure": False}, None), ({"fir": True, "filter_delay_s": 0.0}, 0.0)):  # fmt: skip
-        assert own_delay("wrench_sensors", {"part": "bota_serial", **keys}) == pytest.approx(seconds), keys
-    onrobot = {"part": "rdt", "variant": "onrobot"}
-    assert [own_delay("wrench_sensors", {**onrobot, "filter_index": k}) for k in (-1, 0, 2)] == [None, 0.0, None]
-    assert own_delay("wrench_sensors", {"part": "robotiq_ft300"}) is own_delay("wrench_sensors", {"part": "ati_can"}) is None
+        assert own_delay(Part("wrench_sensors", "bota_serial", keys)) == pytest.approx(seconds), keys
+    assert [own_delay(Part("wrench_sensors", "rdt", {"variant": "onrobot", "filter_index": k})) for k in (-1, 0, 2)] == [None, 0.0, None]
+    assert all(own_delay(Part("wrench_sensors", name, {})) is None for name in ("robotiq_ft300", "ati_can"))
 
 
 def test_critical_delay_against_the_published_and_as_the_border_of_growth():

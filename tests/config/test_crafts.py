@@ -10,7 +10,6 @@ from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import SHIPPED, crafts, load_test, physics, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
-from hil_server.line import assembly
 from rt_kernels.model.craft import at_rest, port_pose
 from rt_kernels.model.craft_file import craft_of
 
@@ -54,18 +53,18 @@ def faults(file, overrides=()):
 
 def test_a_craft_of_several_bodies_is_a_vehicle(programme):
     config = load_test(programme(BARE))
-    vehicle, rest = assembly.vehicle(config.active_vehicle), at_rest(craft_of(tomllib.loads(BARE)))
+    vehicle, rest = config.setup.vehicles.active, at_rest(craft_of(tomllib.loads(BARE)))
     assert vehicle.mass_kg == 7000.0 and np.array_equal(vehicle.inertia_kg_m2, rest.inertia)
     np.testing.assert_allclose(vehicle.X_port, [3.6, 0, 0, 0, 0, 0, 1], atol=1e-12)
     assert [link.name for link in vehicle.craft.links] == ["hull", "mount", "probe"]
-    rigid = assembly.vehicle(config.target_vehicle)
+    rigid = config.setup.vehicles.target
     assert [link.name for link in rigid.craft.links] == ["body"] and rigid.craft.links[0].body.mass == rigid.mass_kg
 
 
 def test_turned_port_stands_in_the_frame_of_the_centre_of_mass(programme):
     text = BARE + "angles_deg = [10.0, -20.0, 30.0]\n"
     config = load_test(programme(text + '[[joint]]\nname = "pitch"\nmode = "locked"\nangle_deg = 5.0\n'))
-    vehicle = assembly.vehicle(config.active_vehicle)
+    vehicle = config.setup.vehicles.active
     craft = crafts.craft(config.active_vehicle)
     R, p = port_pose(craft, at_rest(craft), "docking")
     found = physics.multiply(vehicle.X_port, physics.pose((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
@@ -99,7 +98,7 @@ def test_overrides_reach_bodies_and_joints_by_name_and_number(programme):
     file = programme(BARE + '[[joint]]\nname = "yaw"\nmode = "free"\n')
     config = load_test(file, ["active_vehicle.body.hull.rigid.mass_kg=6000", "active_vehicle.joint.0.mode=locked",
                               "active_vehicle.joint.yaw.angle_deg=2.0"])  # fmt: skip
-    assert assembly.vehicle(config.active_vehicle).mass_kg == 6200.0
+    assert config.setup.vehicles.active.mass_kg == 6200.0
     assert crafts.craft(config.active_vehicle).settings("yaw").mode == "locked"
     assert faults(file, ["active_vehicle.body.hull.rigid.mass_kg=-6000"]) == (
         "--set: active_vehicle.body.hull.rigid.mass_kg: must be a number within 0 ... 1e+09 kg, got -6000",)  # fmt: skip
@@ -108,7 +107,7 @@ def test_overrides_reach_bodies_and_joints_by_name_and_number(programme):
     (found,) = faults(file, ["active_vehicle.mass_kg=7000"])
     assert "mass_kg: " in found and "here the bodies say it" in found
     config = load_test(None, ["active_vehicle.mass_kg=6500"])
-    assert assembly.vehicle(config.active_vehicle).mass_kg == 6500.0
+    assert config.setup.vehicles.active.mass_kg == 6500.0
 
 
 @pytest.mark.parametrize(("old", "new", "words"), [
@@ -127,7 +126,7 @@ def test_tables_on_a_rigid_vehicle_are_held_too(programme):
     ship = (SHIPPED / "vehicles/transport_ship.toml").read_text()
     thruster = '[[thruster]]\nname = "t"\nposition_m = [-3.0, 0.0, 0.0]\ndirection = [1.0, 0.0, 0.0]\nthrust_n = 20.0\n'
     config = load_test(programme(ship + thruster))
-    assert assembly.vehicle(config.active_vehicle).craft.thrusters[0].thrust_n == 20.0
+    assert config.setup.vehicles.active.craft.thrusters[0].thrust_n == 20.0
     (found,) = faults(programme(ship + thruster.replace("thrust_n = 20.0", "thrust_n = -20.0")))
     assert "active_vehicle.toml: thruster.t.thrust_n: must be a number within 1e-06 ... 1e+06 N, got -20.0" in found
     principal = load_test(programme(ship), ["active_vehicle.inertia_kg_m2=[4235.0, 30700.0, 30700.0]"])

@@ -23,7 +23,7 @@ def limits():
     """(path in the document, declaration, what the stand allows) of every limit of the shipped docking."""
     for role in narrowing.GUARDED_ROLES:
         table = DOCUMENT.get(role, {})
-        part = table.get("part") or ("latch" if role == "commands" else "two_bodies" if role == "dynamics" else registry.own(role))
+        part = table.get("part") or ("latch" if role == "commands" else "two_bodies" if role == "dynamics" else registry.FILLED[role])
         for key, p in narrowing.limits_of(part_table(role, part).parameters.values()).items():
             yield f"{role}.{key}", p, OWN.get(role, {}).get(key, p.default)
     for name, declared in (("limits", tables.LIMITS), ("platform", Platform.PARAMETERS)):
@@ -222,7 +222,7 @@ def test_hardware_runs_on_signed_limits_only(tmp_path):
     named = f'test.stand="{tmp_path / "stand.toml"}"'
 
     def demand(*overrides):
-        narrowing.demand_signed(load_test(None, [named, *overrides]).stand, "stand.toml")
+        narrowing.demand_signed(load_test(None, [named, *overrides]).stand["safety_record"], "stand.toml")
 
     demand("stand.limits.force_limit_n=[100.0, 100.0, 100.0]")
     with pytest.raises(ConfigurationError, match="stand.drives.counts_per_metre: belongs to the signed tables"):

@@ -15,6 +15,14 @@ def test_every_role_has_a_section():
     assert list(registry.PARTS) == list(registry.ROLES)
 
 
+def test_what_the_server_takes_of_itself_is_there():
+    constants = {name: value for name, value in vars(registry).items() if name.isupper() and isinstance(value, str)} | registry.FILLED
+    names = {part for parts in registry.PARTS.values() for part in parts}
+    assert {name for name, value in constants.items() if value not in names} == {"ENTRY_POINT_GROUP"}
+    assert all(name in registry.PARTS[role] for role, name in registry.FILLED.items())
+    assert set(registry.DYNAMICS) <= set(registry.PARTS["dynamics"])
+
+
 def test_unknown_name_suggests_the_nearest():
     with pytest.raises(ConfigurationError, match="no part 'phase_laed' in role 'compensation', did you mean 'phase_lead'"):
         registry.part("compensation", "phase_laed")

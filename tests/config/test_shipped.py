@@ -71,7 +71,7 @@ def parameter_of(kind, document, path):
     for step in path[:-1]:
         table = table[step]
     if kind == "test":
-        declaration = TEST_TABLES.get(outer) or registry.part(outer, table.get("part", registry.own("free bodies"))).PARAMETERS
+        declaration = TEST_TABLES.get(outer) or registry.part(outer, table.get("part", registry.FREE_BODIES)).PARAMETERS
     elif kind == "stand":
         declaration = STAND_TABLES.get(outer) or registry.part(DEVICE_ROLES.get(outer, outer), table["part"]).PARAMETERS
     elif kind == "vehicle":

@@ -237,7 +237,7 @@ def stand_run(package, tmp_path_factory):
     box = boxes["drives"][1]
     box.legs = tuple(round(1e6 * x) for x in config.stand["limits"]["start_leg_m"])
     box.tick = box.follow
-    ports = list(assembly.devices(config, context, {table: dict(config.stand[table]) for table in boxes}).values())
+    ports = list(assembly.devices(context, config.setup.stand.devices).values())
     try:
         with opened_in_order(ports):
             for _, box in boxes.values():

@@ -54,7 +54,7 @@ def made(simulated, tmp_path):
 
     def make(role, name, **keys):
         if role == "simulated":
-            device = devices.StandInSoftware(assembly.mechanism_of(simulated.config, simulated.context))
+            device = devices.StandInSoftware(assembly.build_part(*simulated.config.setup.mechanism, simulated.context))
         elif (role, name) == ("commands", "script"):
             device = devices.ScriptFile(tmp_path)
         else:

@@ -154,6 +154,6 @@ def test_hardware_without_identity_is_refused_with_the_lines_to_write(hardware, 
     # without --force the delay is asked for before a device is opened
     monkeypatch.setenv("HOME", str(tmp_path))
     config = hardware(found)
-    leg_record.keep(config.stand, "runs/legs/run.mcap")
+    leg_record.keep(config.setup.stand.checksum, "runs/legs/run.mcap")
     with pytest.raises(ConfigurationError, match=r"stand.toml: not armed, a delay is not known: wrench_sensor.filter_delay_s \(of rdt"):
         run_live(config, replace(options, force=False))

@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 
 from hil_server import registry
 from hil_server.config.modal_data import ModalData, ModalDataError, csv_text, rigid_of
+from hil_server.config.model import vehicle
 from hil_server.config.tables import VEHICLE
-from hil_server.line import assembly
 from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.modal import ModalCraft
 from rt_kernels.dynamics.two_bodies import TwoBodies
@@ -213,7 +213,7 @@ def flexible_vehicle(**modal):
         "data": csv_text(data), "port_node": 1, "port_axes_xyzw": STRUCTURE.as_quat().tolist(), "frequency_min_hz": 0.01,
         "log_decrement_bands": [[10.0, 0.0]], "thruster_nodes": [7, 7], **modal,
     }  # fmt: skip
-    return assembly.vehicle(_filled(table)), at_port[6:], at_engine[6:]
+    return vehicle(_filled(table)), at_port[6:], at_engine[6:]
 
 
 def _filled(table):

@@ -131,8 +131,8 @@ def test_park_pose_agrees_with_the_stand_however_the_units_are_mounted(cell_on, 
     turned = {"load_cell_on": cell_on, "unit_on_load_cell": unit_on, **angles}
 #X"other_port_angles_deg": [2.0, -3.0, 20.0], "measured_port_angles_deg": [1.0, 2.0, 3.0]}
     config = load_test(None, [f"stand.mounting.{key}={value}" for key, value in turned.items()])
-    platform = assembly.Platform.from_dict(config.stand["platform"])
-    mounting = assembly.mounting(config.stand["mounting"])
+    platform = config.setup.stand.platform
+    mounting = config.setup.stand.mounting
     plant = PlantPart(platform=platform, mounting=mounting, mechanism=registry.part("mechanisms", "bumper")(stiffness_n_per_m=1.0)).state()
     found, truth = park_pose(mounting, plant["X_WP"]), plant["X_TA"]
     np.testing.assert_allclose(found[:3], truth[:3], atol=1e-12)

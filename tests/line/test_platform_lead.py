@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server.config import load_test, physics
+from hil_server.config.model import DriveModel, Stand
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.delay_ledger import ledger
@@ -93,18 +94,18 @@ def test_one_drive_is_the_nearest_along_the_docking_axis(test):
 
 
 def test_a_linear_stand_has_no_matrices():
-    entries = ledger({"frequency_hz": 13.25, "damping": 0.784, "delay_s": 0.002, "origin": "configured"}, period_s=1e-3, filter_delay_s=0.0)
+    entries = ledger(DriveModel(13.25, 0.784, 0.002, "configured"), period_s=1e-3, filter_delay_s=0.0)
     assert entries.platform is None and entries.sums().lead_rate is None
-    assert assembly.stand_model({"virtual": {"part": "virtual_stand"}}) is None
+    assert Stand({"virtual": {"part": "virtual_stand"}}).machine is None
 
 
 def test_identified_model_comes_before_the_virtual_stand_and_a_drive_model_before_neither():
     stand = load_test(PROGRAMME, STAND).stand
-    own, origin = assembly.stand_model(stand)
+    own, origin = Stand(stand).machine
     assert origin == "configured" and own["valve_overlap"] == 0.002
-    other, origin = assembly.stand_model({**stand, "stand_model": {**stand["virtual"], "valve_overlap": 0.003, "date": "2026-11-20"}})
+    other, origin = Stand({**stand, "stand_model": {**stand["virtual"], "valve_overlap": 0.003, "date": "2026-11-20"}}).machine
     assert origin == "identified 2026-11-20" and other["valve_overlap"] == 0.003
-    assert assembly.stand_model({**stand, "drive_model": {"frequency_hz": 10.0, "damping": 1.0, "delay_s": 0.0}}) is None
+    assert Stand({**stand, "drive_model": {"frequency_hz": 10.0, "damping": 1.0, "delay_s": 0.0}}).machine is None
 
 
 def test_matrices_go_through_the_log_into_a_replay(test):

@@ -6,8 +6,8 @@ import pytest
 from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import load_test
+from hil_server.config.model import Stand
 from hil_server.errors import ConfigurationError
-from hil_server.line.assembly import emulated_sensor
 from hil_server.line.run_header import configuration
 from hil_server.log.reader import read_log
 from hil_server.run.replay import replay
@@ -50,12 +50,12 @@ def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
 
 
 def test_the_stand_file_chooses_the_emulator():
-    assert emulated_sensor({"part": "rdt", "address": "127.0.0.1"})["variant"] == "net_ft"
+    assert Stand({"wrench_sensor": {"part": "rdt", "address": "127.0.0.1"}}).played_sensor["variant"] == "net_ft"
     for part, variant in registry.EMULATORS.items():
         settings = [f"stand.wrench_sensor.part={part}", *SENSORS[part]]
-        assert emulated_sensor(load_test(None, settings).stand["wrench_sensor"])["variant"] == (variant or "onrobot")
+        assert load_test(None, settings).setup.stand.played_sensor["variant"] == (variant or "onrobot")
     with pytest.raises(ConfigurationError, match=r"stand\.wrench_sensor\.part: .*'foil', limit one of rdt, "):
-        emulated_sensor({"part": "foil"})
+        _ = Stand({"wrench_sensor": {"part": "foil"}}).played_sensor
 
 
 def test_a_sensor_that_the_virtual_stand_cannot_be_is_refused_by_check_already(monkeypatch, capsys):

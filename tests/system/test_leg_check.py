@@ -63,7 +63,7 @@ def test_another_log_is_refused(tmp_path, log):
 
 def test_a_run_on_hardware_asks_for_it(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    stand, other = ({"safety_record": {"checksum": f"sha256:{digit * 64}"}} for digit in "ab")
+    stand, other = (f"sha256:{digit * 64}" for digit in "ab")
     with pytest.raises(ConfigurationError, match=r"stand.toml: that each leg .*: hil-server legs stand.toml \(--force"):
         leg_record.demand(stand, "stand.toml", forced=False)
     assert leg_record.demand(stand, "stand.toml", forced=True)[0].startswith("forced: that each leg")

@@ -135,8 +135,7 @@ class LockstepStand:
     # set-up and closing: the devices live on their own
     def __enter__(self) -> "LockstepStand":
         context = assembly.base_context(self.config)
-        tables = {name: dict(self.config.stand[name]) for name in ("drives", "wrench_sensor", "mechanism_signals")}
-        self.ports = list(assembly.devices(self.config, context, tables).values())
+        self.ports = list(assembly.devices(context, self.config.setup.stand.devices).values())
         try:
             with self._alive():
                 for port in self.ports:

@@ -21,7 +21,7 @@ def shipped():
 
 class Ticks:
     def __init__(self, shipped, **keys):
-        context = shipped.context | {"mechanism": assembly.mechanism_of(shipped.config, shipped.context)}
+        context = shipped.context | {"mechanism": assembly.build_part(*shipped.config.setup.mechanism, shipped.context)}
         quiet = {"leg_noise_m": 0.0, "leg_resolution_m": 0.0, "force_noise_n": 0.0, "moment_noise_n_m": 0.0}
         self.port = assembly.build_part("simulated", "virtual_stand", quiet | keys, context)
         self.neutral = context["platform"].leg_lengths(context["platform"].neutral_pose)
