@@ -256,7 +256,7 @@ def test_nothing_else_names_a_part():
      "from rt_kernels.compensation.energy_cap import EnergyCap"],
 )  # fmt: skip
 def test_a_named_part_is_found(line):
-    assert list(part_names_in("hil_server/analysis/predict.py", line + "\n"))
+    assert list(part_names_in("hil_server/predict/prediction.py", line + "\n"))
 
 
 def phrases(text):
@@ -279,7 +279,7 @@ def test_no_part_is_found_by_a_phrase():
 
 @pytest.mark.parametrize("line", ['"""smith"""', "x = 1  # as 'smith' does", 'limits = stand["limits"]', 'words or "none"'])
 def test_ordinary_words_are_none(line):
-    assert not list(part_names_in("hil_server/analysis/predict.py", line + "\n"))
+    assert not list(part_names_in("hil_server/predict/prediction.py", line + "\n"))
 
 
 def test_no_part_reaches_into_the_offline_library():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from hil_server import cli
-from hil_server.analysis import reliance
+from hil_server.report import reliance
 from rt_kernels.layout import FAULTS
 from tools import generate_pages, make_site
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 WANTED = {"seconds": 1.5, "bytes": 1_000_000}
 COLD = (
-    "import sys, time; t = time.perf_counter(); from hil_server.analysis.report import make_report; make_report(sys.argv[1], sys.argv[2]); "
+    "import sys, time; t = time.perf_counter(); from hil_server.report.run_page import make_report; make_report(sys.argv[1], sys.argv[2]); "
     "print(time.perf_counter() - t, time.process_time())"
 )
 
@@ -56,8 +56,8 @@ def main() -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG")
     parser.add_argument("--repeat", type=int, default=5, metavar="N")
     args = parser.parse_args()
-    from hil_server.analysis.report import make_report
     from hil_server.log.reader import read_log
+    from hil_server.report.run_page import make_report
 
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, best of {args.repeat}")
     with tempfile.TemporaryDirectory() as scratch:

@@ -3,7 +3,7 @@
 Use: `python tools/contact_table.py [--only noisy]`.
 
 Every number is one contact (or the mean of the seeds) of the programme elastic_contact through the line: without noise the contact that
-the prediction plays (`hil_server.analysis.contact_line`), with noise a run of the whole programme.
+the prediction plays (`hil_server.predict.contact_line`), with noise a run of the whole programme.
 """
 
 import argparse
@@ -14,9 +14,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from hil_server.analysis.contact_line import mode_at, play  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
+from hil_server.predict.contact_line import mode_at, play  # noqa: E402
 from tests.hybrid.bounce import DRIVES, MASS, PROGRAMME, overrides, rebound_of, run, settings, stiffness  # noqa: E402
 from tests.hybrid.test_contact_six import NOISY  # noqa: E402
 
@@ -60,7 +60,7 @@ def damped():
 
 
 def noisy(seeds, picture=None):
-    from hil_server.analysis.identify import run_on
+    from hil_server.identify.drives import run_on
 
     found, _ = run_on("stand_configs/stands/docking_stand.toml", ("stand.virtual.leg_noise_m=1e-5",))
     drive = {f"stand.drive_model.{key}": found.model[key] for key in ("frequency_hz", "damping", "delay_s")}

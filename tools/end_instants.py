@@ -35,10 +35,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from hil_server.analysis.summary import summarise  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import InternalError  # noqa: E402
 from hil_server.interrupts import INTERRUPTED  # noqa: E402
+from hil_server.judge.summary import summarise  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.log.reader import Log  # noqa: E402
 from hil_server.run import session  # noqa: E402

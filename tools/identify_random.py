@@ -22,8 +22,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from hil_server.analysis.identify_stand import StandIdentification, data_sheet, identify_stand_log  # noqa: E402
 from hil_server.config.loader import SHIPPED, load_test  # noqa: E402
+from hil_server.identify.stand import StandIdentification, data_sheet, identify_stand_log  # noqa: E402
 from hil_server.line.stand_response import DIRECTIONS, StandResponse  # noqa: E402
 from hil_server.run.identification import HYDRAULIC, tap  # noqa: E402
 from hil_server.run.session import Options, simulate  # noqa: E402

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-OF_THE_SERVER = ["hil_server.analysis.log_view", "hil_server.client", "hil_server.config", "hil_server.errors", "hil_server.registry",
+OF_THE_SERVER = ["hil_server.exchange.log_view", "hil_server.client", "hil_server.config", "hil_server.errors", "hil_server.registry",
                  "hil_server.log.reader"]  # fmt: skip
 
 

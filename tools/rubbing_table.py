@@ -1,6 +1,6 @@
 """Row by row: contacts as they are, on the hydraulic stand whose unit rings at 30 Hz. `python tools/rubbing_table.py [--seeds N]`.
 
-Each number is one run of programmes/rubbing_contacts.toml through the line: e by energy (hil_server.analysis.contact_energy) over that of
+Each number is one run of programmes/rubbing_contacts.toml through the line: e by energy (hil_server.judge.contact_energy) over that of
 the same two bodies and contacts in orbit, from the state in which the loop was closed, in steps of 10 us. 1 is the truth. Layouts: where
 the two contacts are. With --seeds the stand has the noise of its file, and a number is the mean of the seeds, in brackets the extremes.
 """

@@ -28,9 +28,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drivers.simulated.injections import HYDRAULIC, IN_PROCESS  # noqa: E402
-from hil_server.analysis.course import course, together  # noqa: E402
 from hil_server.config import SHIPPED, load_test  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
+from hil_server.predict.course import course, together  # noqa: E402
 from hil_server.run.programme import is_programme, load_programme  # noqa: E402
 from rt_kernels.codes import fault_names  # noqa: E402
 from rt_kernels.layout import FAULTS, RUNS, SAMPLE_DTYPE  # noqa: E402

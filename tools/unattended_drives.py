@@ -35,11 +35,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drivers.identity import as_toml  # noqa: E402
-from hil_server.analysis.summary import summarise  # noqa: E402
 from hil_server.config import load_test, narrowing  # noqa: E402
 from hil_server.config.loader import SHIPPED  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
 from hil_server.host.realtime_host import choose_core  # noqa: E402
+from hil_server.judge.summary import summarise  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.log.reader import read_log  # noqa: E402
 from rt_kernels.clocks import WallClockPart  # noqa: E402

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hil_server import registry
-from hil_server.analysis.crafts import names_in
 from hil_server.bus.publisher import Trip
 from hil_server.bus.wire import HAND_ADDRESS, Message
 from hil_server.client import AsyncClient, Batch
@@ -20,6 +19,7 @@ from hil_server.console.history import History
 from hil_server.console.picture import Picture
 from hil_server.console.programme import newest_programme, shown
 from hil_server.errors import HilError
+from hil_server.judge.crafts import names_in
 from hil_server.line.run_header import CONFIGURATION
 from hil_server.log.format import Facts
 from rt_kernels.codes import bit_names

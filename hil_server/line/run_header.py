@@ -20,7 +20,7 @@ WATCHDOG = "watchdog"  # a field that logs have since power is taken off drives
 
 
 class Foreseen(Protocol):
-    """A prediction (`hil_server.analysis.predict.Prediction`)."""
+    """A prediction (`hil_server.predict.prediction.Prediction`)."""
 
     def as_dict(self) -> dict[str, object]:
         """As the log keeps it."""

@@ -102,7 +102,7 @@ def _programme(path: Path, overrides: Sequence[str]) -> Examined:
 def _not_a_vehicle(path: Path) -> str:
     """Why a sound craft file cannot be flown in a docking, as an arm on a fixed base; empty for one that can, or whose own faults are found
     by the test that names it. Raises ConfigurationError for an arm or a craft with faults."""
-    from hil_server.analysis.craft_view import read, view
+    from hil_server.predict.craft_view import read, view
 
     if "body" not in extends.tables_of(path):
         return ""

@@ -1,14 +1,14 @@
-"""The identification programme on a stand: the run in air whose log `hil_server.analysis.identify` evaluates, of a stand that feels its
-load `hil_server.analysis.identify_stand`."""
+"""The identification programme on a stand: the run in air whose log `hil_server.identify.drives` evaluates, of a stand that feels its
+load `hil_server.identify.stand`."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from hil_server.analysis.identify import Identification, identify_log
-from hil_server.analysis.identify_stand import StandIdentification, identify_stand_log, is_hydraulic
 from hil_server.config import SHIPPED, TestConfig, load_test, named_file
 from hil_server.config.kinds import misfit
 from hil_server.errors import ConfigurationError
+from hil_server.identify.drives import Identification, identify_log
+from hil_server.identify.stand import StandIdentification, identify_stand_log, is_hydraulic
 from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.run.progress import working

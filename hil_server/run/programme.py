@@ -11,7 +11,7 @@
     expect = "captured"                      # captured, not_captured, stalled, complete, not_aligned, separated or tripped
     set = { "initial_conditions.lateral_y_m" = 0.05, "compensation.part" = "none" }
     waive = ["captured in time"]             # requirements that this variant need not meet
-    case = "20 t to 420 t"                   # variants of one case are laid side by side (hil_server.analysis.side_by_side) ...
+    case = "20 t to 420 t"                   # variants of one case are laid side by side (hil_server.report.side_by_side) ...
     design = "existing"                      # ... under these names; what the first one is called, the others are measured against
 
     [[requirement]]                          # of every variant, beside those of the test, or in the place of one of the same name
@@ -33,12 +33,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil_server.analysis.programme_page import ProgrammePage, peak
 from hil_server.config import TestConfig, extends, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.loader import named_test
 from hil_server.errors import ConfigurationError, TripError
 from hil_server.line import assembly
+from hil_server.report.programme_page import ProgrammePage, peak
 from hil_server.requirements import counted, declaration, violated
 from hil_server.run.between import Between
 from hil_server.values import Document, Given, Value
@@ -268,7 +268,7 @@ def _side_by_side(name: str, rows: Sequence[Document], out: Path) -> Document:
     """The cases with their designs, and the page; nothing where the programme compares nothing."""
     if not any(row.get("case") for row in rows):
         return {}
-    from hil_server.analysis.side_by_side import compared, write_page
+    from hil_server.report.side_by_side import compared, write_page
 
     cases = compared(rows)
     return {"side_by_side": cases, "page": str(write_page(name, cases, out))}

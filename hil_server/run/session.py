@@ -49,10 +49,10 @@ from rt_kernels.parameters import Command
 
 if TYPE_CHECKING:
     from drivers.simulated.stand_server_client import StandControl
-    from hil_server.analysis.predict import Prediction
     from hil_server.bus.process import TelemetryProcess
     from hil_server.bus.settings import TelemetrySettings
     from hil_server.host.realtime_host import RealtimeHost
+    from hil_server.predict.prediction import Prediction
 
 logger = logging.getLogger(__name__)
 OPERATOR_STOP = {"operator_stop"}
@@ -164,10 +164,10 @@ def _flights(config: TestConfig, options: Options, begin: Resumed | None) -> Doc
 
 def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Document:
     """One flight of `run_live`; the summary has `again`, the two numbers of that command, where the operator has asked for it."""
-    from hil_server.analysis.course import held_against
-    from hil_server.analysis.loads import allowed
     from hil_server.bus.process import RecordWatch, TelemetryProcess
     from hil_server.host.realtime_host import RealtimeHost
+    from hil_server.judge.loads import allowed
+    from hil_server.predict.course import held_against
 
     interrupts.remains(NOTHING_RAN)
     setup, stand = config.setup, config.setup.stand
@@ -332,7 +332,7 @@ def _in_air(config: TestConfig) -> bool:
 def _foreseen(config: TestConfig, test: Assembly, options: Options) -> "Prediction | None":
     """The prediction for the line of this run, which its log carries and its report shows beside what was measured; None for a run in
     air, whose loop is never closed."""
-    from hil_server.analysis.predict import predict
+    from hil_server.predict.prediction import predict
 
     if _in_air(config):
         return None
@@ -415,7 +415,7 @@ def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, 
     """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows. presses: of Ctrl-C while the loop
     ran; one more ends the making of the report, which is not made after three. `interrupted` is whether there were any; the exit
     code is then that of Ctrl-C, unless the record is lost or something else than the operator's stop has tripped the run."""
-    from hil_server.analysis.summary import STOP, summarise
+    from hil_server.judge.summary import STOP, summarise
 
     lost = bool(extra.get("record_lost"))
     try:
@@ -442,7 +442,7 @@ def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, 
 
 def _report(path: Path, log: Log, summary: Document, lost: bool, options: Options) -> str | None:
     """The page of the run; None, with a message, if it cannot be written: the run and its log are kept."""
-    from hil_server.analysis.report import make_report
+    from hil_server.report.run_page import make_report
 
     try:
         with working("report", options.quiet) as done:

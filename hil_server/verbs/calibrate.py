@@ -1,4 +1,4 @@
-"""`hil-server calibrate CSV|LOG`: bias, payload and orientation of the force sensor (`hil_server.analysis.calibrate`)."""
+"""`hil-server calibrate CSV|LOG`: bias, payload and orientation of the force sensor (`hil_server.identify.calibrate`)."""
 
 import argparse
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hil_server.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from hil_server.analysis.calibrate import Calibration, Motion
+    from hil_server.identify.calibrate import Calibration, Motion
 
 GROUP = "stand and host"
 ORDER = 136
@@ -33,9 +33,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Calibrates from the poses or the log; returns mass, centre of mass and bias."""
     import numpy as np
 
-    from hil_server.analysis.calibrate import calibrate, calibrate_accelerometer, compensate_motion, gravity_of, still_poses_of_log
-    from hil_server.analysis.foreign_logs import WRENCH, read_csv
     from hil_server.config.kinds import misfit
+    from hil_server.exchange.foreign_logs import WRENCH, read_csv
+    from hil_server.identify.calibrate import calibrate, calibrate_accelerometer, compensate_motion, gravity_of, still_poses_of_log
 
     if why := misfit(args.source, "log or CSV file"):
         raise ConfigurationError(why)
@@ -82,7 +82,7 @@ def _print(found: "Calibration") -> None:
 
 
 def _print_motion(m: "Motion") -> None:
-    from hil_server.analysis.foreign_logs import WRENCH, report
+    from hil_server.exchange.foreign_logs import WRENCH, report
 
     for line in report(m.streams):
         print(line)

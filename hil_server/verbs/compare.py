@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _runs(args: argparse.Namespace) -> dict[str, Any]:
-    from hil_server.analysis.comparison import compare, in_percent
+    from hil_server.report.comparison import compare, in_percent
 
     log, other = Path(args.log), Path(args.other[0])
     # logs are all named run.mcap: use the names of their folders
@@ -95,7 +95,7 @@ def _runs(args: argparse.Namespace) -> dict[str, Any]:
 def _recording(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from hil_server.analysis import recordings
+    from hil_server.exchange import recordings
     from hil_server.log.reader import read_log
 
     recording = recordings.load(args.log)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hil_server.analysis.craft_view import CraftView
+    from hil_server.predict.craft_view import CraftView
 
 GROUP = "files and parts"
 ORDER = 66
@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Prints the craft; writes picture and modes if requested."""
-    from hil_server.analysis.craft_view import as_dict, modes_text, picture, read, view
     from hil_server.config import named_file
     from hil_server.errors import UsageError
+    from hil_server.predict.craft_view import as_dict, modes_text, picture, read, view
 
     if args.count is not None and not 0 <= args.count <= 10000:
         raise UsageError(f"--count {args.count}: must be within 0 ... 10000")
@@ -61,9 +61,9 @@ def _vehicle(file: str | None) -> dict[str, Any] | None:
     """The table of a vehicle of one rigid body. Raises ConfigurationError."""
     if file is None:
         return None
-    from hil_server.analysis.craft_view import read
     from hil_server.config import extends, named_file
     from hil_server.errors import ConfigurationError
+    from hil_server.predict.craft_view import read
 
     path = named_file(file, "vehicles")
     table = extends.tables_of(path) if path.is_file() else {}
@@ -107,7 +107,7 @@ def _print(seen: "CraftView") -> None:
 def _print_modes(seen: "CraftView") -> None:
     import numpy as np
 
-    from hil_server.analysis.craft_view import SHOWN
+    from hil_server.predict.craft_view import SHOWN
     from hil_server.terminal.tables import print_table
 
     first, last = seen.rigid_modes, min(seen.rigid_modes + SHOWN, len(seen.frequency_hz))

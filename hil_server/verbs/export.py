@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         with working("export") as done:
             path = write(args.log, args.out, args.scene_hz, done)
     else:
-        from hil_server.analysis.export import export
+        from hil_server.exchange.export import export
 
         with working("export") as done:
             path = export(args.log, args.format, args.out, channels, args.plain_names, done)

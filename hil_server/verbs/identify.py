@@ -1,5 +1,5 @@
-"""`hil-server identify STAND|LOG`: response of the drives from a run in air (`hil_server.analysis.identify`); of a hydraulic stand
-also mass, oil, valves, friction and structure (`hil_server.analysis.identify_stand`)."""
+"""`hil-server identify STAND|LOG`: response of the drives from a run in air (`hil_server.identify.drives`); of a hydraulic stand
+also mass, oil, valves, friction and structure (`hil_server.identify.stand`)."""
 
 import argparse
 from dataclasses import asdict
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
-    from hil_server.analysis.identify import identify_log, picture, write_stand
+    from hil_server.identify.drives import identify_log, picture, write_stand
     from hil_server.run.identification import run_on
     from hil_server.run.progress import working
 
@@ -82,8 +82,8 @@ def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
 
 
 def _machine(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
-    from hil_server.analysis.identify import write_stand
-    from hil_server.analysis.identify_stand import identify_stand_log, picture
+    from hil_server.identify.drives import write_stand
+    from hil_server.identify.stand import identify_stand_log, picture
     from hil_server.run.identification import run_on_hydraulic
     from hil_server.run.progress import working
 

@@ -1,4 +1,4 @@
-"""`hil-server import CSV|MCAP [CONFIG]`: a wrench recorded elsewhere as a log that replays (`hil_server.analysis.foreign_logs`)."""
+"""`hil-server import CSV|MCAP [CONFIG]`: a wrench recorded elsewhere as a log that replays (`hil_server.exchange.foreign_logs`)."""
 
 import argparse
 from pathlib import Path
@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Writes the recorded wrench as a log that replays; returns its statistics."""
-    from hil_server.analysis.foreign_logs import WRENCH, at_rate, common_grid, read_csv, read_mcap, report, resample, write_run
     from hil_server.config import load_test
+    from hil_server.exchange.foreign_logs import WRENCH, at_rate, common_grid, read_csv, read_mcap, report, resample, write_run
     from hil_server.run.progress import working
 
     config = load_test(args.config, args.set)

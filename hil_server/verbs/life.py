@@ -1,4 +1,4 @@
-"""`hil-server life LOG ...`: load spectra over many dockings, and the share of the life that they use (`hil_server.analysis.life`)."""
+"""`hil-server life LOG ...`: load spectra over many dockings, and the share of the life that they use (`hil_server.judge.life`)."""
 
 import argparse
 from typing import Any
@@ -29,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Prints the spectra; returns them with the damage of each channel."""
-    from hil_server.analysis import life
     from hil_server.config.kinds import a_log
     from hil_server.errors import UsageError
+    from hil_server.judge import life
     from hil_server.log.reader import read_log
 
     if not 1 <= args.bins <= 1000:

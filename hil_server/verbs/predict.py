@@ -1,4 +1,4 @@
-"""`hil-server predict [CONFIG]`: restitution, delays and phase budget of a contact, before the test (`hil_server.analysis.predict`).
+"""`hil-server predict [CONFIG]`: restitution, delays and phase budget of a contact, before the test (`hil_server.predict.prediction`).
 
 Exit code 1 if a mode leaves the band 0.98...1.02, cannot be predicted, or drives the stand to one of its limits.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hil_server.terminal.outcome import add_configuration_arguments
 
 if TYPE_CHECKING:
-    from hil_server.analysis.predict import Prediction
+    from hil_server.predict.prediction import Prediction
 
 GROUP = "run a test"
 ORDER = 30
@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Predicts the contact in the stand; returns the verdict for each compensator."""
-    from hil_server.analysis.predict import assembled, picture, predict
     from hil_server.config import load_test
+    from hil_server.predict.prediction import assembled, picture, predict
     from hil_server.run.progress import working
 
     config = load_test(args.config, args.set)
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _print(found: "Prediction") -> None:
-    from hil_server.analysis.margins import NEAR
-    from hil_server.analysis.predict import LEAST_IDEAL
+    from hil_server.judge.margins import NEAR
+    from hil_server.predict.prediction import LEAST_IDEAL
 
     for name, seconds in found.ledger.items():
         print(f"{name:15s} {seconds * 1e3:8.3f} ms  {found.origins.get(name, '')}".rstrip())

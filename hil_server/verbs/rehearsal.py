@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Scores the berthing runs and writes the page; returns the scores."""
-    from hil_server.analysis import rehearsal
-    from hil_server.analysis.record_time import configured
-    from hil_server.analysis.rehearsal_page import page
     from hil_server.config.kinds import a_log
+    from hil_server.judge import rehearsal
+    from hil_server.judge.record_time import configured
     from hil_server.log.reader import read_log
+    from hil_server.report.rehearsal_page import page
     from hil_server.terminal.tables import print_table
 
     sheets = []

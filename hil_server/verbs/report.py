@@ -25,11 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Writes the page of the run; returns its summary."""
-    from hil_server.analysis.report import make_report
-    from hil_server.analysis.summary import summarise
-    from hil_server.analysis.verdict import verdict
     from hil_server.config.kinds import a_log
+    from hil_server.judge.summary import summarise
+    from hil_server.judge.verdict import verdict
     from hil_server.log.reader import read_log
+    from hil_server.report.run_page import make_report
     from hil_server.run.progress import working
 
     log = read_log(a_log(args.log))

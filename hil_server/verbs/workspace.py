@@ -1,4 +1,4 @@
-"""`hil-server workspace [STAND]`: travel, speed and load of the platform of a stand (`hil_server.analysis.workspace`)."""
+"""`hil-server workspace [STAND]`: travel, speed and load of the platform of a stand (`hil_server.predict.workspace`)."""
 
 import argparse
 from typing import Any
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     import numpy as np
 
-    from hil_server.analysis.workspace import draw, load_platform, summary
+    from hil_server.predict.workspace import draw, load_platform, summary
     from rt_kernels.algebra.arrays import quat_from_yaw_pitch_roll
 
     platform = load_platform(args.stand)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.analysis.plain_names import distinct, identifier
 from hil_server.errors import UsageError
+from hil_server.exchange.plain_names import distinct, identifier
 from hil_server.log.record import AuxChannel
 from rt_kernels.layout import CODES, FIELDS, WORDS
 

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 from hil_server import open_log
-from hil_server.analysis.export import run_facts_of
-from hil_server.analysis.log_view import LogView
 from hil_server.config import files
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
+from hil_server.exchange.export import run_facts_of
+from hil_server.exchange.log_view import LogView
 from hil_server.viewers.scene import Scene
 from hil_server.viewers.stream import Stream, library
 

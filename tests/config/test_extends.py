@@ -6,10 +6,10 @@ import tomllib
 
 import pytest
 
-from hil_server.analysis.identify import write_stand
 from hil_server.cli import main
 from hil_server.config import SHIPPED, extends, load_test, narrowing
 from hil_server.errors import ConfigurationError
+from hil_server.identify.drives import write_stand
 from hil_server.run.programme import load_programme
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, simulate

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hil_server.analysis.comparison import compare
-from hil_server.analysis.programme_page import ProgrammePage
-from hil_server.analysis.report import make_report
 from hil_server.config import SHIPPED, load_test, test_from_toml
 from hil_server.console.recording import Recording
 from hil_server.log.reader import read_log
 from hil_server.log.writer import LogWriter
+from hil_server.report.comparison import compare
+from hil_server.report.programme_page import ProgrammePage
+from hil_server.report.run_page import make_report
 from hil_server.run.session import Options, simulate
 from tests.console.chromium import wait_for
 from tests.console.fake_run import FakeRun

@@ -377,7 +377,7 @@ def test_prediction_knows_the_compensator_by_its_line(package, tmp_path):
 
 
 def test_the_picture_of_predictions_shows_it_beside_the_others(package):
-    from hil_server.analysis.predict import assembled, curves, predict
+    from hil_server.predict.prediction import assembled, curves, predict
 
     config = load_test(CONTACT)
     test = assembled(config)

@@ -14,10 +14,10 @@ from drivers.wrench_sensors.ati_can import AtiCanPort
 from drivers.wrench_sensors.bota_serial import BotaSerialPort
 from drivers.wrench_sensors.rdt import RdtPort
 from drivers.wrench_sensors.robotiq_ft300 import RobotiqFt300Port
-from hil_server.analysis.interventions import done_to_the_run
 from hil_server.config import load_test, narrowing
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError, DeviceError
+from hil_server.judge.interventions import done_to_the_run
 from hil_server.line import assembly
 from hil_server.log.reader import read_log
 from hil_server.run import leg_record

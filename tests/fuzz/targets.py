@@ -221,12 +221,12 @@ class Sealed(Target):
     def run(self, given):
         from dataclasses import replace
 
-        from hil_server.analysis.comparison import compare_logs
-        from hil_server.analysis.export import SUFFIXES, export
-        from hil_server.analysis.summary import summarise
+        from hil_server.exchange.export import SUFFIXES, export
+        from hil_server.judge.summary import summarise
         from hil_server.log.reader import read_log
         from hil_server.log.record import record_dtype
         from hil_server.log.writer import LogWriter
+        from hil_server.report.comparison import compare_logs
         from hil_server.run import replay
 
         which, changes, changed, drop, use, form = given
@@ -274,7 +274,7 @@ class Reports(Sealed):
     def run(self, given):
         which, changes, changed, drop, _, form = given
         super().run((which, changes, changed, drop, "summary", form))
-        from hil_server.analysis.report import make_report
+        from hil_server.report.run_page import make_report
 
         with refusing():
             make_report(self.folder / "sealed.mcap", self.folder / "page")
@@ -778,9 +778,9 @@ class Programmes(Files):
         return kind, mutated_bytes(rng, self.kinds[kind], self.corpus, 2)
 
     def run(self, given):
-        from hil_server.analysis.workspace import load_platform
         from hil_server.campaign.plan import load_plan
         from hil_server.operator_desk.calibration import load
+        from hil_server.predict.workspace import load_platform
         from hil_server.run.programme import is_programme, load_programme
         from rt_kernels.model.craft_file import read_bodies
         from rt_kernels.multibody.flexible import FlexibleTree
@@ -819,8 +819,8 @@ class Tables(Files):
         return kind, mutated_bytes(rng, self.kinds[kind], self.corpus)
 
     def run(self, given):
-        from hil_server.analysis import foreign_logs
         from hil_server.config import modal_data
+        from hil_server.exchange import foreign_logs
         from hil_server.operator_desk import script
 
         kind, data = given
@@ -895,7 +895,7 @@ class Recordings(Files):
         return [made.getvalue()]
 
     def run(self, given):
-        from hil_server.analysis.foreign_logs import read_mcap
+        from hil_server.exchange.foreign_logs import read_mcap
 
         with refusing():
             read_mcap(self.put("other.mcap", given), "/wrench" if len(given) % 2 else "/json")

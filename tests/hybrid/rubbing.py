@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
+from hil_server.judge.contact_energy import energy_restitution, free_energy, meeting_energy
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia, rotation
 from rt_kernels.context import IDENTITY, Vehicle, Vehicles
 from rt_kernels.mechanisms.linear.several_contacts import SeveralContacts

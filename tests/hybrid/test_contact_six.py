@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from hil_server.analysis.predict import predict
+from hil_server.predict.prediction import predict
 from hil_server.run.identification import run_on
 from rt_kernels.layout import CODES, FAULTS
 from tests.hybrid.bounce import CLEAN, MASS, closed_loop, overrides, rebound_of, run, settings

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.contact_line import mode_at, play
-from hil_server.analysis.predict import loop_of
-from hil_server.analysis.stability import critical_delay, latched_limit, rebound
+from hil_server.predict.contact_line import mode_at, play
+from hil_server.predict.prediction import loop_of
+from hil_server.predict.stability import critical_delay, latched_limit, rebound
 from tests.hybrid.bounce import DRIVES, MASS, closed_loop, rebound_of, run, settings, stiffness
 
 FREQUENCIES = (1, 3, 5, 10)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.rebound import rebound
 from hil_server.config import load_test
+from hil_server.judge.rebound import rebound
 from hil_server.run.session import Options, simulate
 from tests.hybrid.bounce import MASS, PROGRAMME, closed_loop, overrides, run, settings, stiffness
 

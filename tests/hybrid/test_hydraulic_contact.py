@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hil_server.analysis.contact_line import STOP, line, mode_at, records_of
-from hil_server.analysis.rebound import speed_along
 from hil_server.config import load_test
+from hil_server.judge.rebound import speed_along
 from hil_server.line import assembly
+from hil_server.predict.contact_line import STOP, line, mode_at, records_of
 from rt_kernels.layout import CODES
 from tests.hybrid.rubbing import contact_tables, rub
 from tests.hybrid.rubbing import settings as rubbing

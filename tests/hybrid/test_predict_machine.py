@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from hil_server.analysis.contact_line import Played, together
-from hil_server.analysis.margins import Margin
+from hil_server.judge.margins import Margin
+from hil_server.predict.contact_line import Played, together
 from tools.predict_random import BAND, run_case
 
 # recommended part, a lead, one whose units turn after the contact, one met almost across X, and a case that trips; drawn by the tool

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
-from hil_server.analysis.predict import predict
 from hil_server.config import load_test
+from hil_server.judge.contact_energy import energy_restitution, free_energy, meeting_energy
 from hil_server.line import assembly
+from hil_server.predict.prediction import predict
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.layout import SAMPLE_DTYPE
 from rt_kernels.mechanisms.linear.several_contacts import SeveralContacts

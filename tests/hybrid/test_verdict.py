@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hil_server import registry
-from hil_server.analysis.predict import predict
 from hil_server.config import load_test, parts
+from hil_server.predict.prediction import predict
 from rt_kernels.compensation.smith import SmithPredictor
 from rt_kernels.parameters import Parameter
 from tests.hybrid.bounce import PROGRAMME, overrides, rebound_of, run, settings, stiffness

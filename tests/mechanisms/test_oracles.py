@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.config.physics import pose
+from hil_server.exchange.scalars import yaw_pitch_roll
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.analysis.craft_view import read
 from hil_server.config import SHIPPED, crafts, physics, toml_text
 from hil_server.errors import ConfigurationError
+from hil_server.predict.craft_view import read
 from rt_kernels.extends import read_tables
 from rt_kernels.model import craft_file, manipulator_file
 from rt_kernels.model.craft import at_rest, port_pose, resting_links

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from hil_server.analysis import workspace
 from hil_server.cli import main
 from hil_server.errors import ConfigurationError, UsageError
+from hil_server.predict import workspace
 from rt_kernels.stewart.platform import Platform
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.rehearsal import score_sheet
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.judge.rehearsal import score_sheet
 from hil_server.log.reader import read_log
 from hil_server.operator_desk.script import load, rows_of_log
 from hil_server.run import replay

@@ -165,8 +165,8 @@ def test_the_folder_that_a_verb_means_comes_first():
 
 
 def test_every_verb_takes_the_short_names(capsys, tmp_path, monkeypatch):
-    from hil_server.analysis.workspace import load_platform
     from hil_server.campaign.plan import load_plan
+    from hil_server.predict.workspace import load_platform
     from hil_server.run.identification import feels_load
     from hil_server.run.programme import is_programme
 

@@ -254,7 +254,7 @@ STEPS = {
     "virtual stand": (stand, "virtual_stand"),
     "devices": (assembly, "devices"),
     "line": (assembly, "live"),
-    "prediction": ("hil_server.analysis.predict.predict",),
+    "prediction": ("hil_server.predict.prediction.predict",),
     "header": (session, "header"),
     "telemetry": (telemetry_process.TelemetryProcess, "start"),
     "record watch": (telemetry_process.RecordWatch, "__init__"),

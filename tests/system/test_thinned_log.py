@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_server.analysis.summary import summarise
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
+from hil_server.judge.summary import summarise
 from hil_server.line.free_run import STATES
 from hil_server.log.reader import read_log
 from hil_server.run import branch, replay

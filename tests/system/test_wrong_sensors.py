@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.course import course, held_against, together
 from hil_server.config import SHIPPED, load_test
 from hil_server.line import assembly
 from hil_server.log.format import LogError
+from hil_server.predict.course import course, held_against, together
 from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
 
 KEYS = (*QUICK, "test.duration_max_s=20.0")

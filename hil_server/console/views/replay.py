@@ -9,12 +9,12 @@ from typing import TypedDict
 import numpy as np
 from nicegui import run, ui
 
-from hil_server.analysis.comparison import GROUPS, Comparison, compare_logs, quantities
 from hil_server.console.live import Pane
 from hil_server.console.recording import Recording, events_of, thinned
 from hil_server.console.source import SourceBar
 from hil_server.console.view import View, card
 from hil_server.errors import HilError
+from hil_server.report.comparison import GROUPS, Comparison, compare_logs, quantities
 from rt_kernels.codes import words
 
 ORDER, NAME, PATH, PICTURES = 40, "Replay", "/replay", True

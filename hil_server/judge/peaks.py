@@ -1,0 +1,56 @@
+"""What a peak of the contact force is worth: how long it lasts, what it carries, and what a filter leaves of it.
+
+    above half   time and impulse of the stretch around the peak in which |F| stays above its half
+    mean         largest mean of |F| over MEAN_S within the moment of the docking
+
+A peak of a few ticks between two hard parts is a chatter: a step of time, a device or a microsecond more in the loop moves it, its impulse
+and its mean stay. The loads of each moment themselves are of `hil_server.log.moments`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from hil_server.judge.record_time import left_out
+from hil_server.log.moments import MOMENTS, Moments
+from hil_server.log.reader import Log
+
+MEAN_S = 0.010
+LASTS = 0.8  # of the peak: a mean that reaches this is of a peak that lasts
+
+
+def worth(log: Log, row: dict[str, Any]) -> dict[str, Any]:
+    """Of the largest force of a row of `hil_server.log.moments.Peaks`, JSON values: above_half_s, impulse_n_s, mean_n (over mean_s),
+    lasts (the mean is near the peak), text (one line). A thinned log that leaves out ticks there has None, and says so."""
+    t, found = log.time_s, {"mean_s": MEAN_S, **dict.fromkeys(("above_half_s", "impulse_n_s", "mean_n", "lasts"))}
+    rows = np.flatnonzero(Moments().of(log.records) == list(MOMENTS).index(row["moment"]))
+    if row["force_n"] <= 0.0 or not len(rows):
+        return found | {"text": "no force"}
+    size = np.linalg.norm(log.records["F_T"][:, :3], axis=1)
+    at = int(rows[size[rows].argmax()])
+    low = high = at
+    while low > rows[0] and size[low - 1] >= 0.5 * size[at]:
+        low -= 1
+    while high < rows[-1] and size[high + 1] >= 0.5 * size[at]:
+        high += 1
+    begin, end = np.searchsorted(t, (t[at] - MEAN_S, t[at] + MEAN_S))
+    gaps = left_out(log)
+    if gaps[max(0, min(low, begin) - 1) : max(high, end)].any():
+        peak = f"{size[at]:.0f} N: how long it lasts is not available: the log is thinned, simulate it with --set telemetry.log_every=1"
+        return found | {"text": peak}
+    step = log.header.period_ns * 1e-9
+    lasted = float(t[high] - t[low]) + step
+    impulse = float(np.sum(size[low : high + 1])) * step if high == low else float(np.trapezoid(size[low : high + 1], t[low : high + 1]))
+    mean = _largest_mean(t[rows], size[rows])
+    lasts = mean >= LASTS * size[at]
+    word = "it lasts" if lasts else "a short peak: compare runs by the mean, steps of time and delays move the peak itself"
+    half = f"above its half for {1e3 * lasted:.3g} ms ({impulse:.3g} N.s)"
+    sentence = f"{size[at]:.0f} N, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} N: {word}"
+    return found | {"above_half_s": lasted, "impulse_n_s": impulse, "mean_n": mean, "lasts": bool(lasts), "text": sentence}
+
+
+def _largest_mean(t: np.ndarray, size: np.ndarray) -> float:
+    """Over MEAN_S; of a shorter stretch the mean over MEAN_S with nothing around it."""
+    total = np.concatenate([[0.0], np.cumsum(0.5 * (size[1:] + size[:-1]) * np.diff(t))])
+    before = np.interp(t - MEAN_S, t, total, left=0.0)
+    return float((total - before).max()) / MEAN_S

@@ -1,0 +1,182 @@
+"""The rehearsal record: what an operator did in one berthing attempt, in figures out of its log, and over many attempts.
+
+Everything is counted while the loop is closed (`motion` free). The hand controllers are weighed as they reached the loop, after deadman and
+age checks: use of a stick is the integral of its deflection (full deflection for a second is 1 s), like fuel; overshoots are the times that
+an axis went from one side to the other.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from hil_server import registry
+from hil_server.exchange.scalars import yaw_pitch_roll
+from hil_server.judge.record_time import configured, integral
+from hil_server.log.reader import Log
+from rt_kernels.codes import code_name
+from rt_kernels.layout import BITS, CODES
+
+# key of the score sheet → title of its column in the trend, and how to write it
+TREND = {
+    "captured": ("captured", ""),
+    "time_to_capture_s": ("to capture, s", ".1f"),
+    "lateral_miss_m": ("miss, mm", "1000.1f"),
+    "angle_miss_deg": ("angle, deg", ".2f"),
+    "closing_speed_m_s": ("closing, mm/s", "1000.1f"),
+    "peak_contact_force_n": ("contact, N", ".0f"),
+    "peak_load_part": ("arm load of limit", ".2f"),
+    "stick_translation_s": ("translation stick, s", ".1f"),
+    "stick_rotation_s": ("rotation stick, s", ".1f"),
+    "overshoots": ("overshoots", ".0f"),
+    "stops": ("stops", ".0f"),
+}
+
+
+def is_rehearsal(log: Log) -> bool:
+    """Whether operators flew the run."""
+    return bool(getattr(registry.part_of_table("guidance", configured(log).get("guidance")), "FLOWN", False))
+
+
+def arm_limits(log: Log) -> tuple[float, float] | None:
+    """Allowed force (N) and moment (N.m) at the end effector, from the file of the arm that the run was made with; None without one."""
+    dynamics = configured(log).get("dynamics", {})
+    part: Any = registry.part_of_table("dynamics", dynamics)
+    if not getattr(part, "MANIPULATOR", False):
+        return None
+    table = part.model_tables(dynamics["model"], dynamics.get("model_data")).get("manipulator", {})
+    return (float(table["force_max_n"]), float(table["moment_max_n_m"])) if "force_max_n" in table else None
+
+
+def flight(log: Log) -> np.ndarray:
+    """Which ticks were flown: the loop closed. (n,) bool."""
+    found: np.ndarray = log.records["motion"] == CODES["motion"]["free"]
+    return found
+
+
+def arm_load(log: Log) -> np.ndarray | None:
+    """Wrench at the end effector, (n, 6); None when the run had no manipulator."""
+    names = log.aux_names
+    if "arm_wrench_E[0]" not in names:
+        return None
+    first = names.index("arm_wrench_E[0]")
+    return log.records["aux"][:, first : first + 6]
+
+
+def sticks(log: Log) -> tuple[np.ndarray, np.ndarray]:
+    """Translation and rotation deflections as the guidance took them, each (n, 3), -1...1."""
+    source = configured(log).get("guidance", {}).get("rotation_from", "right")
+    right = {"right": 9, "right_first": 6, "left": 3}[source]
+    return log.records["hand_axis"][:, :3], log.records["hand_axis"][:, right : right + 3]
+
+
+def reversals(axes: np.ndarray) -> int:
+    """How often an axis went from one side to the other, its rests left out. axes: (n, k)."""
+    count = 0
+    for column in axes.T:
+        side = np.sign(column[column != 0.0])
+        count += int(np.count_nonzero(side[1:] != side[:-1]))
+    return count
+
+
+def onsets(on: np.ndarray) -> int:
+    """How often a condition began. on: (n,) bool."""
+    return int(np.count_nonzero(np.diff(on, prepend=False) & on))
+
+
+def score_sheet(log: Log) -> dict[str, Any]:
+    """One attempt in figures, JSON values only; None where there was nothing to measure (no contact, no capture, no arm).
+
+    operator, test, run, created (s since 1970), end, captured; flown_s, time_to_capture_s (from the closing of the loop);
+    lateral_miss_m, yaw/pitch/roll_miss_deg, angle_miss_deg (all three), closing_speed_m_s, lateral_speed_m_s, turn_rate_deg_s at the first
+    contact; peak_contact_force_n, peak_contact_moment_n_m, peak_load_force_n, peak_load_moment_n_m, peak_load_part (of the arm's limit, the
+    larger of force and moment); stick_translation_s, stick_rotation_s, commanded_m, commanded_deg, and how uncertain these are in a thinned
+    log (`uncertain`: key → bound in the same unit); overshoots; commands (Step, Insert
+    begun); stops and of what: overload, joint_stop, aborted, hand_controller, hold.
+    """
+    config, flown = configured(log), flight(log)
+    r, t = log.records[flown], log.time_s[flown]
+    sheet: dict[str, Any] = {
+        "operator": config.get("test", {}).get("operator", ""),
+        "test": config.get("test", {}).get("name", ""),
+        "run": log.header.run_id,
+        "created": log.header.created,
+        "end": code_name("end_cause", int(log.records["end_cause"][-1])) if log.ticks else "none",
+        "captured": bool(log.ticks and log.records["capture_time"][-1] >= 0.0),
+        "flown_s": float(t[-1] - t[0]) if len(t) else 0.0,
+        "time_to_capture_s": None,
+    }
+    if not len(t):
+        return sheet
+    if sheet["captured"]:
+        sheet["time_to_capture_s"] = float(log.records["capture_time"][-1] - t[0])
+    whole, rate = sticks(log), log.records["operator_rate"]
+    courses = {
+        "stick_translation_s": np.abs(whole[0]).sum(axis=1),
+        "stick_rotation_s": np.abs(whole[1]).sum(axis=1),
+        "commanded_m": np.linalg.norm(rate[:, :3], axis=1),
+        "commanded_deg": np.degrees(np.linalg.norm(rate[:, 3:], axis=1)),
+    }
+    used = {key: integral(log, course, flown) for key, course in courses.items()}
+    return sheet | _first_contact(r, t, log) | _loads(log, flown) | {key: value for key, (value, _) in used.items()} | {
+        "uncertain": {key: bound for key, (_, bound) in used.items() if bound > 0.0},
+        "overshoots": reversals(whole[0][flown]) + reversals(whole[1][flown]),
+        **_stops(r),
+    }  # fmt: skip
+
+
+def _first_contact(r: np.ndarray, t: np.ndarray, log: Log) -> dict[str, Any]:
+    keys = ("lateral_miss_m", "yaw_miss_deg", "pitch_miss_deg", "roll_miss_deg", "angle_miss_deg", "closing_speed_m_s",
+            "lateral_speed_m_s", "turn_rate_deg_s")  # fmt: skip
+    moment = float(log.records["first_contact_time"][-1])
+    if moment < 0.0:
+        return {"first_contact_s": None} | dict.fromkeys(keys)
+    # the tick before: the contact has not changed it yet
+    s = r[max(int(np.searchsorted(t, moment)) - 1, 0)]
+    angles = np.degrees(yaw_pitch_roll(s["X_TA"][None])[0])
+    whole = np.degrees(2.0 * np.arctan2(np.linalg.norm(s["X_TA"][3:6]), abs(s["X_TA"][6])))
+    values = (np.hypot(*s["X_TA"][1:3]), *angles, whole, s["V_TA"][0], np.hypot(*s["V_TA"][1:3]), np.degrees(np.linalg.norm(s["V_TA"][3:])))
+    return {"first_contact_s": moment - float(t[0])} | {key: float(value) for key, value in zip(keys, values, strict=True)}
+
+
+def _loads(log: Log, flown: np.ndarray) -> dict[str, Any]:
+    force, moment = (np.linalg.norm(log.records["F_T"][flown, i : i + 3], axis=1).max() for i in (0, 3))
+    found: dict[str, Any] = {"peak_contact_force_n": float(force), "peak_contact_moment_n_m": float(moment), "peak_load_force_n": None,
+                             "peak_load_moment_n_m": None, "peak_load_part": None}  # fmt: skip
+    load = arm_load(log)
+    if load is not None:
+        peak = [float(np.linalg.norm(load[flown, i : i + 3], axis=1).max()) for i in (0, 3)]
+        found["peak_load_force_n"], found["peak_load_moment_n_m"] = peak
+        limits = arm_limits(log)
+        if limits is not None:
+            found["peak_load_part"] = max(peak[0] / limits[0], peak[1] / limits[1])
+    return found
+
+
+def _stops(r: np.ndarray) -> dict[str, Any]:
+    supervisory, status = CODES["supervisory"], r["dynamics_status"]
+    begun = sum(onsets(r["supervisory"] == supervisory[name]) for name in ("step", "insert"))
+    of = {
+        "overload": onsets(status & BITS["dynamics_status"]["overload"] != 0),
+        "joint_stop": onsets(status & BITS["dynamics_status"]["joint_near_stop"] != 0),
+        "aborted": onsets(r["supervisory"] == supervisory["aborted"]),
+        "hand_controller": onsets(r["guidance_fault"] & BITS["guidance_fault"]["hand_controller_stale"] != 0),
+        "hold": onsets(r["phase"] == CODES["phase"]["hold"]),
+    }
+    return {"commands": begun, "stops": sum(of.values()), "stopped_by": of}
+
+
+def trend(sheets: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Operator → score sheets in the order in which they were flown."""
+    ordered = sorted(sheets, key=lambda sheet: sheet["created"])
+    return {name: [s for s in ordered if s["operator"] == name] for name in dict.fromkeys(s["operator"] for s in ordered)}
+
+
+def shown(sheet: dict[str, Any], key: str) -> str:
+    """A value of the score sheet as the trend writes it."""
+    value, form = sheet.get(key), TREND[key][1]
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    scale = 1000.0 if form.startswith("1000") else 1.0
+    return format(scale * value, form.removeprefix("1000"))

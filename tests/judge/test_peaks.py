@@ -1,0 +1,158 @@
+"""What a peak is worth, on courses in closed form; and the loads of the shipped programmes against their logs, read by another program."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from mcap.reader import make_reader
+
+from hil_server.cli import main
+from hil_server.config import SHIPPED
+from hil_server.judge import life
+from hil_server.judge.peaks import worth
+from hil_server.log.moments import peaks_of
+from hil_server.log.reader import read_log
+from rt_kernels.layout import CODES
+
+ROS = {"float64": "<f8", "int64": "<i8", "int32": "<i4", "uint32": "<u4"}
+
+
+def course(make_bounce, force):
+    """A run of 4 s whose contact from 1 s on has the force (n,) along x."""
+    r = make_bounce()
+    r["F_T"] = 0.0
+    r["F_T"][1000 : 1000 + len(force), 0] = -force
+    return r
+
+
+def test_a_half_sine_lasts_and_a_spike_does_not(make_bounce, write_run):
+    t = 1e-3 * np.arange(201)
+    half_sine = course(make_bounce, 1000.0 * np.sin(np.pi * t / 0.2))
+    log = read_log(write_run(half_sine))
+    found = worth(log, peaks_of(log.records).headline())
+    assert found["above_half_s"] == pytest.approx(2.0 / 3.0 * 0.2, abs=2e-3) and found["lasts"]
+    # integral of the sine between 30 and 150 degrees; mean over 10 ms about its top
+    # (a tick of half the peak more or less at either end)
+    assert found["impulse_n_s"] == pytest.approx(1000.0 * 0.2 / math.pi * math.sqrt(3.0), abs=2 * 500.0 * 1e-3)
+    a = math.pi * 0.005 / 0.2
+    assert found["mean_n"] == pytest.approx(1000.0 * math.sin(a) / a, rel=1e-4)
+    spike = np.full(201, 200.0)
+    spike[100] = 1000.0
+    log = read_log(write_run(course(make_bounce, spike)))
+    found = worth(log, peaks_of(log.records).headline())
+    assert not found["lasts"] and found["mean_n"] == pytest.approx((200.0 * 9 + 1000.0) / 10, rel=1e-3)
+    assert found["above_half_s"] == pytest.approx(1e-3) and "short peak" in found["text"]
+
+
+def test_of_a_thinned_log_it_is_not_available(make_bounce, write_run):
+    r = course(make_bounce, 1000.0 * np.sin(np.pi * np.arange(201) / 200.0))
+    keep = (r["tick"] % 20 == 0) | (r["tick"] == 1100)
+    log = read_log(write_run(r[keep]))
+    found = worth(log, peaks_of(log.records).headline())
+    assert found["mean_n"] is None and "1000 N" in found["text"] and "telemetry.log_every=1" in found["text"]
+
+
+# ------------------------------------------------------------------------------------------------------------ another program
+
+
+def columns(path):
+    """Fields of every record of a log, by the mcap library and the schema in the file; nothing of ours reads it."""
+    with open(path, "rb") as file:
+        found, text = [], ""
+        for schema, _, message in make_reader(file).iter_messages():
+            if schema is not None and schema.encoding == "ros2msg":
+                text = text or schema.data.decode()
+                found.append(message.data[4:])
+    fields = re.findall(r"^(\w+?)(?:\[(\d+)\])? (\w+)", text, re.M)
+    return np.frombuffer(b"".join(found), np.dtype([(name, ROS[kind], (int(n),) if n else ()) for kind, n, name in fields]))
+
+
+def by_hand(path):
+    """Largest force and moment by moment of the docking, of a run that goes through them in order without a break."""
+    r = columns(path)
+    code = {name: number for group in ("motion", "sequence") for name, number in CODES[group].items()}
+    t = r["time_ns"] * 1e-9
+    closed = np.flatnonzero((r["motion"] != code["follow_profile"]) & (r["motion"] != code["freeze"]))
+    begin, end = closed[0], closed[-1] + 1
+    assert len(closed) == end - begin, "the loop is closed once"
+    rows = np.arange(len(r))
+
+    def first(condition):
+        found = np.flatnonzero(condition & (rows >= begin) & (rows < end))
+        return int(found[0]) if len(found) else end
+
+    touch = first(r["first_contact_time"] >= 0.0)
+    draw = first(r["sequence"] == code["retract"])
+    close = first((r["signal_discrete"] & (1 << 18) != 0) & (rows >= draw))
+    done = first(r["sequence"] == code["complete"])
+    free = first(r["sequence"] == code["separation"])
+    gone = first((rows > free) & (r["contact"] == 0) & (np.maximum.accumulate((rows >= free) & (r["contact"] != 0))))
+    gone = min(gone, first(r["sequence"] == code["retreat"]))
+    edges = {"approach": begin, "impact": touch, "retraction": draw, "closure": min(close, done), "docked": done, "release": free,
+             "separation": gone}  # fmt: skip
+    found, starts = {}, [*edges.values(), end]
+    for i, moment in enumerate(edges):
+        stop = min(starts[i + 1 :])
+        if starts[i] < stop:
+            F = r["f_t"][starts[i] : stop]
+            force, size = np.sqrt((F[:, :3] ** 2).sum(axis=1)), np.sqrt((F[:, 3:] ** 2).sum(axis=1))
+            found[moment] = (force.max(), size.max(), t[starts[i] + force.argmax()])
+    return found
+
+
+# of each shipped programme, those variants that between them go through every moment
+PARTS = {"whole_dockings": ("UNDOCKING", "MODIFIED"), "damper_comparison": ("CENTRAL-EXISTING", "CENTRAL-MODIFIED"), "ring_cases": ("P-3",)}
+
+
+@pytest.fixture(scope="module", params=PARTS)
+def programme(request, tmp_path_factory):
+    out = tmp_path_factory.mktemp(request.param)
+    text = (SHIPPED / "programmes" / f"{request.param}.toml").read_text()
+    head, *variants = text.split("[[variant]]")
+    rest = "".join(re.findall(r"\[\[requirement\]\][^\[]*", variants[-1]))
+    chosen = [v.split("[[requirement]]")[0] for v in variants if any(f'number = "{n}"\n' in v for n in PARTS[request.param])]
+    head = re.sub(r'^test = "(?!programmes)', 'test = "programmes/', head, flags=re.M)
+    (out / "part.toml").write_text("[[variant]]".join([head, *chosen]) + rest)
+    code = main(["simulate", str(out / "part.toml"), "--quiet", "--no-report", "--out", str(out), "--json", str(out / "said.json")])
+    assert code == 0
+    return request.param, json.loads((out / "said.json").read_text()), out
+
+
+def test_the_peaks_of_every_page_are_those_of_the_log(programme):
+    name, said, out = programme
+    overview = (out / "programme.html").read_text()
+    table = json.loads((out / "programme.json").read_text())
+    for row in said["variants"]:
+        own = by_hand(row["log"])
+        listed = {one["moment"]: one for one in row["peaks"] if one["moment"] != "stand"}
+        assert list(listed) == list(own), row["number"]
+        for moment, (force, size, at) in own.items():
+            told = listed[moment]
+            assert told["force_n"] == pytest.approx(force, rel=1e-12) and told["moment_n_m"] == pytest.approx(size, rel=1e-12)
+            assert told["force_time_s"] == pytest.approx(at, abs=1e-9) or force == 0.0
+        whole = [max(values[i] for values in own.values()) for i in (0, 1)]
+        figures = [*own["impact"][:2], *whole]
+        keys = ("impact_force_n", "impact_moment_n_m", "docking_force_n", "docking_moment_n_m")
+        assert [row[key] for key in keys] == pytest.approx(figures, rel=1e-12)
+        assert all(f'data-sort="{value:.9g}"' in overview for value in figures), row["number"]
+        short = next(one for one in table["variants"] if one["variant"] == row["number"])
+        assert (short["impact N"], short["impact N.m"]) == pytest.approx(figures[:2], abs=0.051)
+    if name == "damper_comparison":
+        page = (out / "side_by_side.html").read_text()
+        for case in said["side_by_side"]:
+            for design in case["designs"]:
+                F = read_log(design["log"]).records["F_T"]
+                assert design["figures"]["axial_n"] == pytest.approx(F[:, 0].max(), rel=1e-12)
+                assert f'data-sort="{design["figures"]["axial_n"]:.9g}"' in page
+    if name == "whole_dockings":
+        _modified(next(row for row in said["variants"] if row["number"] == "MODIFIED"))
+
+
+def _modified(row):
+    """The blow at the opening of the latches after the run is no load of the docking: not of its pages, not of its life."""
+    moments = {one["moment"]: one for one in row["peaks"]}
+    assert round(row["impact_force_n"]) == 2436 and round(row["docking_force_n"]) == 3296 and round(moments["stand"]["force_n"]) == 5823
+    (spectrum,) = life.spectra([read_log(row["log"])], ["F_T[0]"], life.curve("5:8000@1e5"))
+    assert spectrum.damage == pytest.approx(6.4e-6, rel=0.02) and spectrum.by_moment["impact"] == pytest.approx(4.5e-8, rel=0.02)
