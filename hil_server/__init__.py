@@ -1,4 +1,4 @@
-"""Everything around the loop: configuration, runs, telemetry, analysis, console, command line.
+"""Everything around the loop: configuration, runs, telemetry, judging, reports, console, command line.
 
     from hil_server import open_log
     from hil_server.client import Client

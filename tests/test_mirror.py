@@ -14,7 +14,7 @@ PACKAGES = {"rt_kernels": TESTS, "hil_server": TESTS, "drivers": TESTS / "driver
 TOP = {"rt_kernels": "loop", "hil_server": "system", "drivers": "drivers"}
 ELSEWHERE = {
     "hil_server/console/views": ("console", "as the console"),
-    "hil_server/pages": ("analysis", "the pages that are made with it"),
+    "hil_server/pages": ("report", "the pages that are made with it"),
     "hil_server/run": ("system", "a run is tested whole"),
     "hil_server/terminal": ("system", "as the verbs"),
     "rt_kernels/mechanisms/linear": ("hybrid", "a spring and a damper: their contact is judged in the loop"),

@@ -38,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import InternalError  # noqa: E402
 from hil_server.interrupts import INTERRUPTED  # noqa: E402
+from hil_server.judge.run import Run  # noqa: E402
 from hil_server.judge.summary import summarise  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.log.reader import Log  # noqa: E402
@@ -156,7 +157,7 @@ def wrong(kind: str, one: Flight, presses: int, test_end_s: float, at_s: float) 
     if np.abs(rate[-1]).max() > REST_M_S:
         found.append(f"the last frame has {np.abs(rate[-1]).max():.4g} m/s")
     log = Log(Path("memory"), session.header(one.test, "memory", "simulation", {}, None), r, {}, [])
-    code = INTERRUPTED if presses else InternalError.exit_code if kind == "exception" else summarise(log)["exit_code"]
+    code = INTERRUPTED if presses else InternalError.exit_code if kind == "exception" else summarise(Run(log)).exit_code
     cut = at_s < test_end_s and kind != "hold"
     if cut and code == 0:
         found.append("exit code 0")

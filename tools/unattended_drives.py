@@ -39,6 +39,7 @@ from hil_server.config import load_test, narrowing  # noqa: E402
 from hil_server.config.loader import SHIPPED  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
 from hil_server.host.realtime_host import choose_core  # noqa: E402
+from hil_server.judge.run import Run  # noqa: E402
 from hil_server.judge.summary import summarise  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.log.reader import read_log  # noqa: E402
@@ -192,7 +193,7 @@ def loop_says(folder: Path) -> str:
     tick was late by; empty where that is less than two periods."""
     try:
         log = read_log(folder / "run" / "run.mcap")
-        named = max(summarise(log)["late_named"], key=lambda row: row["worst_us"], default={"cause": "no cause named", "who": ""})
+        named = max(summarise(Run(log)).late_named, key=lambda row: row["worst_us"], default={"cause": "no cause named", "who": ""})
     except (HilError, OSError):
         return ""
     # a tick's own times stand in the record after it

@@ -8,15 +8,14 @@ table is an enumerated parameter.
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
 from hil_server.exchange.mdf import STAGES
-from hil_server.exchange.plain_names import identifier, plain_names
-from hil_server.exchange.scalars import Column
+from hil_server.exchange.plain_names import identifier
+from hil_server.exchange.scalars import Column, plain_names
 from hil_server.log.reader import Log
 from rt_kernels.layout import CODES, WORDS
 
@@ -33,8 +32,8 @@ class Packet:
     def __init__(self, name: str, apid: int, columns: list[Column], names: dict[str, str]) -> None:
         self.name, self.apid, self.columns = name, apid, columns
         self.names = [names[column.name] for column in columns]
-        values: list[Any] = [(plain, f">{c.values.dtype.str[1:]}") for plain, c in zip(self.names, columns, strict=True)]
-        head: list[Any] = [("head id", ">u2"), ("head sequence", ">u2"), ("head length", ">u2"), ("head time", "u1", (TIME_OCTETS,))]
+        values = [(plain, f">{c.values.dtype.str[1:]}") for plain, c in zip(self.names, columns, strict=True)]
+        head = [("head id", ">u2"), ("head sequence", ">u2"), ("head length", ">u2"), ("head time", "u1", (TIME_OCTETS,))]
         self.dtype = np.dtype([*head, *values])
 
 

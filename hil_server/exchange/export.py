@@ -8,7 +8,7 @@ Parquet is the form for analysis (zstd, BYTE_STREAM_SPLIT of the floating-point 
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,8 +18,7 @@ from hil_server.config import files
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
 from hil_server.exchange import ccsds, mdf
-from hil_server.exchange.plain_names import plain_names
-from hil_server.exchange.scalars import Column, columns
+from hil_server.exchange.scalars import Column, columns, plain_names
 from hil_server.host.installation import with_group
 from hil_server.log.header import LogHeader
 from hil_server.log.reader import Log, read_log
@@ -81,12 +80,12 @@ def _table(log: Log, chosen: list[Column], plain: bool) -> list[Column]:
     return [replace(column, name=names[column.name]) for column in table] if plain else table
 
 
-def run_facts(log: Log) -> dict[str, Any]:
+def run_facts(log: Log) -> dict[str, object]:
     """What a reader of an exported file should know of the run."""
     return run_facts_of(log.header, log.incomplete, log.end)
 
 
-def run_facts_of(h: LogHeader, incomplete: list[str], end: dict[str, Any]) -> dict[str, Any]:
+def run_facts_of(h: LogHeader, incomplete: list[str], end: Mapping[str, object]) -> dict[str, object]:
     """The same of a log's header, of what is missing in it, and of the facts at its end."""
     return {
         "run_id": h.run_id,

@@ -12,13 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hil_server.config import files
+from hil_server.config import TestConfig, files
 from hil_server.config.files import Done, no_progress, whole
 from hil_server.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hil_server.line.assembly import Assembly
 
 TIME_NAMES = {"t_s": 1.0, "time_s": 1.0, "t_ms": 1e-3, "t_us": 1e-6, "t_ns": 1e-9, "t": None, "time": None, "timestamp": None}
 STAMP_MAX = 1e19  # ns since 1970 and still centuries to go
@@ -91,7 +94,7 @@ def read_csv(path: str | Path, name: str | None = None) -> Stream:
     return _with_clock(name or file.stem, clock, ticks, {k: v for k, v in columns.items() if k != clock})
 
 
-def _exact(cell: str) -> Any:
+def _exact(cell: str) -> float:
     return int(cell) if cell.strip().lstrip("+-").isdecimal() else float(cell)
 
 
@@ -182,7 +185,7 @@ def read_mcap(path: str | Path, topic: str) -> Stream:
     return _with_clock(topic, "t_ns", np.array(times, dtype=object), {n: np.array([r[n] for r in rows]) for n in names})
 
 
-def _flat(tree: Any, path: str = "") -> dict[str, Any]:
+def _flat(tree: object, path: str = "") -> dict[str, object]:
     if not isinstance(tree, dict):
         return {path: tree}
     return {k: v for key, inner in tree.items() for k, v in _flat(inner, f"{path}.{key}" if path else str(key).lower()).items()}
@@ -265,7 +268,7 @@ NOTHING_CARRIED = (
 CARRIED = "stand.mounting.carried_mass_kg"
 
 
-def as_recording(config: Any) -> tuple[Any, list[str]]:
+def as_recording(config: TestConfig) -> tuple[TestConfig, list[str]]:
     """The configuration under which a foreign wrench goes through the line of a test, and what was changed, in words: guidance that closes
     the loop for the whole recording, drives without lag or limits, no judgement of contact energy, and nothing on the load cell unless
     the user says what it carried."""
@@ -291,7 +294,7 @@ def as_recording(config: Any) -> tuple[Any, list[str]]:
     return test_from_toml(toml_text.dumps(document), label="imported"), notes
 
 
-def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = no_progress) -> dict[str, Any]:
+def write_run(config: TestConfig, wrench: Resampled, path: str | Path, done: Done = no_progress) -> dict[str, Any]:
     """A run's log whose measured wrench (N, N.m, at and in S) is the recording: it goes through wrench path, compensator and dynamics of
     the test `config` tick by tick to its end, on an ideal stand (`as_recording`). It replays and answers what-ifs like any log.
 
@@ -300,7 +303,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = no_
     done: called with the amount done and the total. Raises ValueError for a recording
     of another shape, ConfigurationError for one that begins with a gap."""
     from drivers.replayed.log_port import LogPort
-    from hil_server.judge.summary import faults_of
+    from hil_server.judge.faults import faults_of
     from hil_server.line import assembly
     from hil_server.line.free_run import run_in_pieces
     from hil_server.line.run_header import header
@@ -357,7 +360,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = no_
     }
 
 
-def _legs_at_start(test: Any) -> np.ndarray:
+def _legs_at_start(test: "Assembly") -> np.ndarray:
     """Leg lengths (6,) at the nominal first contact: where an ideal stand waits for the recording to begin."""
     from hil_server.line.assembly import part_of
     from rt_kernels.layout import SAMPLE_DTYPE

@@ -19,7 +19,7 @@ anything else 0, 1, ...
 import difflib
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -30,10 +30,10 @@ import numpy as np
 
 from hil_server.errors import UsageError
 from hil_server.exchange.plain_names import components, distinct, identifier
-from hil_server.exchange.scalars import scalar_units
 from hil_server.log.header import LogHeader
 from hil_server.log.reader import LogFile
 from hil_server.log.record import record_dtype, scalar_names
+from hil_server.requirements.units import scalar_units
 from rt_kernels.codes import bit_names, code_name, fault_names, words
 from rt_kernels.layout import BITS, CODES, FIELDS
 
@@ -409,7 +409,7 @@ class LogView:
         known: dict[str, None] = dict.fromkeys(scalars)
         raise ChannelError(f"no channel {name!r} in this log{_near(name, known)}; log.channels has them all")
 
-    def _known(self, kind: str, name: str, names: Mapping[str, Any]) -> str:
+    def _known(self, kind: str, name: str, names: Collection[str]) -> str:
         if name not in names:
             raise ChannelError(f"no {kind} {name!r}{_near(name, names)}; there are {', '.join(names)}")
         return name
@@ -449,8 +449,8 @@ def _flat(read: Mapping[str, Channel]) -> Iterator[tuple[str, str, str, str, np.
             yield scalar, next(names), unit, about.meaning, np.ascontiguousarray(parts[:, i])
 
 
-def _near(name: str, names: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, list(names), 3, 0.5)
+def _near(name: str, names: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, names, 3, 0.5)
     return f"; near: {', '.join(close)}" if close else ""
 
 

@@ -6,7 +6,6 @@ show.
 """
 
 from pathlib import Path
-from typing import Any
 
 from hil_server.config.files import Done, no_progress
 from hil_server.errors import UsageError
@@ -45,13 +44,13 @@ def _comment(c: Column) -> str:
     return f"{c.meaning} [{c.frame}]" if c.frame else c.meaning
 
 
-def _words(channel: str) -> dict[str, Any] | None:
+def _words(channel: str) -> dict[str, object] | None:
     """The conversion of a code to its word, None for other channels."""
     kind, group = WORDS.get(channel, ("", ""))
     if kind != "code":
         return None
     codes = CODES[group]
-    conversion: dict[str, Any] = {}
+    conversion: dict[str, object] = {}
     for i, (word, value) in enumerate(codes.items()):
         conversion |= {f"val_{i}": float(value), f"text_{i}": word.encode()}
     return conversion | {"default": b""}

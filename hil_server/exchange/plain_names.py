@@ -6,10 +6,6 @@ Components of a spatial vector are x y z rx ry rz, of a pose x y z qx qy qz qw, 
 import re
 from collections.abc import Iterable
 from itertools import chain, count
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hil_server.exchange.scalars import Column
 
 SPATIAL = ("x", "y", "z", "rx", "ry", "rz")
 POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
@@ -34,14 +30,3 @@ def distinct(names: Iterable[str]) -> list[str]:
     for name in names:
         found[next(one for one in chain((name,), (f"{name}_{i}" for i in count(2))) if one not in found)] = None
     return list(found)
-
-
-def plain_names(columns: "Iterable[Column]") -> dict[str, str]:
-    """Scalar name → plain name, of columns of a log: `F_T[0]` → `F_T_x`."""
-    columns = list(columns)
-    plain = []
-    for column in columns:
-        at = re.fullmatch(r"(.+)\[(\d+)\]", column.name)
-        alone = at is None or column.name == column.channel
-        plain.append(identifier(column.name) if alone or at is None else f"{identifier(at[1])}_{column.component}")
-    return dict(zip([column.name for column in columns], distinct(plain), strict=True))

@@ -33,10 +33,10 @@ covariance goes along. The load is that of all contacts together, at the centre 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from scipy.signal import savgol_filter
@@ -46,10 +46,10 @@ from hil_server.config import files
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError, UsageError
 from hil_server.exchange.foreign_logs import Stream, read_csv
-from hil_server.judge.record_time import derivative
-from hil_server.log.moments import STAND, Moments
+from hil_server.judge.channels import CRAFTS, channel
+from hil_server.judge.run import Run
+from hil_server.log.moments import STAND
 from hil_server.log.reader import Log
-from hil_server.log.record import scalar_names
 from rt_kernels.layout import CODES
 from rt_kernels.parameters import Parameter
 
@@ -61,7 +61,6 @@ STANDS_OUT, LONGEST_S = 60.0, 1.0  # of a channel's noise: what its change must 
 MOST_WEIGHT = 100.0  # of a channel's change over its noise
 SOUGHT_S = 0.4  # how far from the correlations' offset
 LEAST_EXPLAINED = 0.5  # a run that explains less of a recording is not the one
-CRAFTS = {"active": ("X_NC", "V_NC", "active_vehicle"), "target": ("X_NV", "V_NV", "target_vehicle")}
 HEAD = Table(
     (
         Parameter("name", "str", "-", "short name, shown in reports"),
@@ -184,59 +183,15 @@ def _sensor(row: dict[str, Any], path: str, file: Path) -> Sensor:
     return Sensor(row["file"], stream.time_s, values, row["sigma"], np.asarray(row["position_m"], float), row["recorder"])
 
 
-# ------------------------------------------------------------------------------------------------------------ channels of a run
-
-
-def channel(log: Log, name: str, position_m: np.ndarray | None = None) -> np.ndarray:
-    """A scalar of a run, (ticks,): of the log, or derived of a craft. Raises UsageError if no such scalar exists."""
-    craft, _, what = name.partition(".")
-    base, _, index = what.partition("[")
-    if craft in CRAFTS and base in ("acceleration", "rate"):
-        position_m = np.zeros(3) if position_m is None else position_m
-        motion = body_rate(log, craft) if base == "rate" else body_motion(log, craft, position_m)[1]
-        found: np.ndarray = motion[:, int(index.rstrip("]"))]
-        return found
-    base, _, index = name.partition("[")
-    try:
-        if base in (log.records.dtype.names or ()):
-            values = log.records[base].astype(float)
-        else:
-            values = log.aux(base).astype(float)
-        return values.reshape(log.ticks, -1)[:, int(index.rstrip("]")) if index else 0]
-    except (KeyError, ValueError, IndexError):
-        aux = [n for c in log.header.aux for n in scalar_names(c.name, c.count)]
-        some = ", ".join([*aux[:6], "F_T[0]", "active.acceleration[0]", "target.rate[2]"])
-        raise UsageError(f"{log.path}: no channel {name!r}; there are, as examples: {some}") from None
-
-
-def body_rate(log: Log, craft: str) -> np.ndarray:
-    """Angular rate, (ticks, 3), body axes."""
-    pose, twist, _ = CRAFTS[craft]
-    found: np.ndarray = Rotation.from_quat(log.records[pose][:, 3:]).inv().apply(log.records[twist][:, 3:])
-    return found
-
-
-def body_motion(log: Log, craft: str, position_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Angular rate and acceleration at `position_m` from the centre of mass, (ticks, 3) each, body axes. Raises UsageError for a thinned
-    log."""
-    pose, twist, _ = CRAFTS[craft]
-    w = body_rate(log, craft)
-    # where the loop closes or opens the model is set to a state and does not move into it
-    closed = np.isin(log.records["motion"], [CODES["motion"][name] for name in ("free", "joined")])
-    apart = np.diff(closed)
-    a = Rotation.from_quat(log.records[pose][:, 3:]).inv().apply(derivative(log, log.records[twist][:, :3], apart))
-    turning = derivative(log, w, apart)
-    return w, a + np.cross(turning, position_m) + np.cross(w, np.cross(w, position_m))
-
-
 # --------------------------------------------------------------------------------------------------------------------- alignment
 
 
-def match(recording: Recording, log: Log) -> Match:
+def match(recording: Recording, run: Run) -> Match:
     """The recording's clocks set against a run, and how well its channels go with those of the run.
 
     Raises UsageError when a recorder and the run have no shift at which they overlap enough."""
-    ours = {s.name: {name: channel(log, name, s.position_m) for name in s.values} for s in recording.sensors}
+    log = run.log
+    ours = {s.name: {name: channel(run, name, s.position_m) for name in s.values} for s in recording.sensors}
     contact = float(log.records["first_contact_time"][-1]) if log.ticks else -1.0
     at_contact = log.ticks > 0 and log.time_s[0] < contact < log.time_s[-1]
     offset: dict[str, float] = {}
@@ -249,14 +204,15 @@ def match(recording: Recording, log: Log) -> Match:
     found = Match(run_name(log), offset, {}, {}, {}, at="first contact" if at_contact else "correlation")
     for sensor in recording.sensors:
         for name in sensor.values:
-            _held_against(found, sensor, name, log, ours[sensor.name][name], contact if at_contact else None)
+            _held_against(found, sensor, name, run, ours[sensor.name][name], contact if at_contact else None)
     return found
 
 
-def _held_against(found: Match, sensor: Sensor, name: str, log: Log, ours: np.ndarray, contact: float | None) -> None:
+def _held_against(found: Match, sensor: Sensor, name: str, run: Run, ours: np.ndarray, contact: float | None) -> None:
     """Adds the figures of one channel to a match."""
+    log = run.log
     begin, end = log.time_s[0], log.time_s[-1]
-    closed = np.flatnonzero(Moments().of(log.records) != STAND)
+    closed = np.flatnonzero(run.moments != STAND)
     if contact is not None and len(closed):
         begin, end = max(begin, contact - 1.0), min(end, float(log.time_s[closed[-1]]))
     seen = sensor.time_s - found.offset_s[sensor.name]
@@ -403,9 +359,9 @@ def correlations(x: np.ndarray, mx: np.ndarray, y: np.ndarray, my: np.ndarray) -
     return np.where(enough, r, np.nan), len(x) - 1
 
 
-def best_run(recording: Recording, logs: Sequence[Log]) -> list[Match]:
+def best_run(recording: Recording, runs: Sequence[Run]) -> list[Match]:
     """The recording against each run, the one that explains most of it first; by whether any does, `Match.matches`."""
-    return sorted((match(recording, log) for log in logs), key=lambda m: -m.score)
+    return sorted((match(recording, run) for run in runs), key=lambda m: -m.score)
 
 
 # ------------------------------------------------------------------------------------------------------------------ contact load
@@ -429,20 +385,18 @@ class Load:
         return found, np.sqrt(np.diag(self.covariance)[:3] * len(t)) * step
 
 
-def contact_load(recording: Recording, log: Log, craft: str = "active", found: Match | None = None) -> Load:
+def contact_load(recording: Recording, run: Run, craft: str = "active", found: Match | None = None) -> Load:
     """The load on a craft from its accelerometers and rate sensors, its masses those of the run. Raises UsageError without three
     accelerations and three rates of it."""
     from hil_server.config import model
-    from hil_server.line.run_header import configuration
 
-    found = found or match(recording, log)
-    config = configuration(log)
-    vehicle = model.vehicle(config.document[CRAFTS[craft][2]])
+    log, found = run.log, found or match(recording, run)
+    vehicle = model.vehicle(run.configuration.document[CRAFTS[craft][2]])
     inertia = np.asarray(vehicle.inertia_kg_m2, float).reshape(3, 3)
     step = GRID_S
     grid = np.arange(log.time_s[0], log.time_s[-1], step)
-    accelerations: list[tuple[Any, ...]] = []
-    rates: list[tuple[Any, ...]] = []
+    accelerations: list[tuple[int, np.ndarray, float, np.ndarray]] = []
+    rates: list[tuple[int, np.ndarray, float, np.ndarray]] = []
     for sensor in recording.sensors:
         for name, values in sensor.values.items():
             base, _, index = name.removeprefix(f"{craft}.").partition("[")
@@ -491,39 +445,46 @@ def contact_load(recording: Recording, log: Log, craft: str = "active", found: M
     return Load(grid, np.hstack([force, moment]), G @ normal @ G.T)
 
 
-def reconstructed(recording: Recording, log: Log, found: Match) -> dict[str, dict[str, Any]]:
+class Impulse(TypedDict):
+    """Impulse of the closed loop on a craft, its axes, N.s: reconstructed, its standard deviation, and of the run's wrench."""
+
+    impulse_n_s: list[float]
+    sigma_n_s: list[float]
+    run_n_s: list[float]
+
+
+def reconstructed(recording: Recording, run: Run, found: Match) -> dict[str, Impulse]:
     """Impulse of the closed loop on each craft that has the sensors for it, and that which the run's wrench gave, N.s, craft axes; empty
     without a contact."""
-    r = log.records
+    log, r = run.log, run.log.records
     closed = np.flatnonzero(np.isin(r["phase"], [CODES["phase"][name] for name in ("contact", "latched")]))
-    out: dict[str, dict[str, Any]] = {}
+    out: dict[str, Impulse] = {}
     if not len(closed):
         return out
     begin, end = float(log.time_s[closed[0]]), float(log.time_s[closed[-1]])
     for craft in CRAFTS:
         try:
-            load = contact_load(recording, log, craft, found)
+            load = contact_load(recording, run, craft, found)
         except UsageError:
             continue
         value, sigma = load.impulse(begin, end)
         force = -r["F_T"][:, :3] if craft == "active" else r["F_T"][:, :3]
-        own = Rotation.from_quat(r[CRAFTS[craft][0]][:, 3:]).inv().apply(Rotation.from_quat(_port_N(log)).apply(force))
+        own = Rotation.from_quat(r[CRAFTS[craft][0]][:, 3:]).inv().apply(Rotation.from_quat(_port_N(run)).apply(force))
         out[craft] = {"impulse_n_s": value.tolist(), "sigma_n_s": sigma.tolist(),
                       "run_n_s": np.trapezoid(own[closed], log.time_s[closed], axis=0).tolist()}  # fmt: skip
     return out
 
 
-def _port_N(log: Log) -> np.ndarray:
+def _port_N(run: Run) -> np.ndarray:
     """Attitude of the target's docking port in N, (ticks, 4)."""
     from hil_server.config import model
-    from hil_server.line.run_header import configuration
 
-    port = model.vehicle(configuration(log).document["target_vehicle"]).X_port
-    found: np.ndarray = (Rotation.from_quat(log.records["X_NV"][:, 3:]) * Rotation.from_quat(np.asarray(port)[3:])).as_quat()
+    port = model.vehicle(run.configuration.document["target_vehicle"]).X_port
+    found: np.ndarray = (Rotation.from_quat(run.log.records["X_NV"][:, 3:]) * Rotation.from_quat(np.asarray(port)[3:])).as_quat()
     return found
 
 
-def write_page(recording: Recording, log: Log, ranked: Sequence[Match], loads: dict[str, dict[str, Any]], path: Path) -> Path:
+def write_page(recording: Recording, run: Run, ranked: Sequence[Match], loads: Mapping[str, Impulse], path: Path) -> Path:
     """One HTML page: correlation table, every channel of recording and best run on one time axis, impulses. Raises UsageError."""
     from hil_server.pages import figures
     from hil_server.pages.html import document, table_html, text
@@ -538,9 +499,9 @@ def write_page(recording: Recording, log: Log, ranked: Sequence[Match], loads: d
         seen = sensor.time_s - best.offset_s[sensor.name]
         for name, values in sensor.values.items():
             one, at = axes[at], at + 1
-            ours = channel(log, name, sensor.position_m)
+            ours = channel(run, name, sensor.position_m)
             one.plot(seen, values, ".", markersize=1.5, alpha=0.5, color=figures.COLOURS[1], label=recording.name)
-            one.plot(log.time_s, ours, linewidth=0.9, color=figures.COLOURS[0], label=best.run)
+            one.plot(run.log.time_s, ours, linewidth=0.9, color=figures.COLOURS[0], label=best.run)
             one.set_ylabel(name, fontsize=8)
             one.grid(True, linewidth=0.4, alpha=0.6)
     axes[0].legend(fontsize=8)

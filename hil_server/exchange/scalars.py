@@ -1,18 +1,16 @@
-"""A record as scalar columns for people and other tools: names, units, angles."""
+"""A record as scalar columns for people and other tools: names, units."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from hil_server.exchange.plain_names import components
+from hil_server.exchange.plain_names import components, distinct, identifier
 from hil_server.log.reader import Log
 from hil_server.log.record import scalar_names
-from hil_server.requirements.angles import yaw_pitch_roll
 from hil_server.requirements.units import scalar_units
 from rt_kernels.layout import FIELDS
-
-__all__ = ["Column", "columns", "scalar_units", "yaw_pitch_roll"]
 
 
 @dataclass(frozen=True)
@@ -41,3 +39,14 @@ def columns(log: Log) -> Iterator[Column]:
             values = np.ascontiguousarray(log.records["aux"][:, channel.offset + i])
             component = str(i) if channel.count > 1 else ""
             yield Column(scalar, channel.name, channel.unit, "", "auxiliary", channel.meaning, values, component)
+
+
+def plain_names(chosen: Iterable[Column]) -> dict[str, str]:
+    """Scalar name → plain name, of columns of a log: `F_T[0]` → `F_T_x`."""
+    listed = list(chosen)
+    plain = []
+    for column in listed:
+        at = re.fullmatch(r"(.+)\[(\d+)\]", column.name)
+        alone = at is None or column.name == column.channel
+        plain.append(identifier(column.name) if alone or at is None else f"{identifier(at[1])}_{column.component}")
+    return dict(zip([column.name for column in listed], distinct(plain), strict=True))

@@ -15,6 +15,7 @@ and the verdict against -2 dB and -70 degrees at 10 Hz, what hydraulic docking s
 import json
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,11 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from hil_server import registry
-from hil_server.config import extends
+from hil_server.config import TestConfig, extends
 from hil_server.config.files import whole
 from hil_server.errors import ConfigurationError
+from hil_server.judge.record_time import every_tick
+from hil_server.judge.run import Run
 from rt_kernels.layout import CODES
 
 EXPLAINED_MIN = 0.9  # share of a leg's chirp that the model has to explain before anything is written
@@ -261,27 +264,32 @@ def identify(records: np.ndarray, period_s: float, guidance: Any, known_delay_s:
     return Identification(legs, platform, date or time.strftime("%Y-%m-%d"))
 
 
-def identify_log(path: str | Path) -> Identification:
-    """Evaluates the log of an identification run."""
-    from hil_server.judge.record_time import every_tick
+def in_air(path: str | Path) -> tuple[Run, TestConfig, Any]:
+    """An identification run, its configuration and its guidance. Raises ConfigurationError for another run, UsageError for a thinned
+    log."""
     from hil_server.line import assembly
-    from hil_server.line.run_header import configuration
     from hil_server.log.reader import read_log
 
-    log = read_log(path)
-    config = configuration(log)
+    run = Run(read_log(path))
+    config = run.configuration
     name, keys = config.part("guidance")
     if not getattr(registry.part("guidance", name), "IN_AIR", False):
         raise ConfigurationError(f"{path}: not an identification run: its guidance is {name!r}, which closes the loop")
-    every_tick(log, "frequency response")
-    guidance = assembly.build_part("guidance", name, keys, {"period_s": log.header.period_ns * 1e-9})
+    every_tick(run, "frequency response")
+    return run, config, assembly.build_part("guidance", name, keys, {"period_s": run.log.header.period_ns * 1e-9})
+
+
+def identify_log(path: str | Path) -> Identification:
+    """Evaluates the log of an identification run."""
+    run, _, guidance = in_air(path)
+    log = run.log
     ledger, delays = log.header.delay_ledger, log.header.calibration["context"]["delays"]
     # the integrator's tick does not count: nothing is integrated here; an ideal drive's hold is a whole tick
     known = ledger["ticks"] + ledger["hold"] + delays["measured_leg_delay_s"]
     return identify(log.records, log.header.period_ns * 1e-9, guidance, known)
 
 
-def write_stand(source: str | Path, target: str | Path, model: dict[str, Any], table: str = "drive_model") -> None:
+def write_stand(source: str | Path, target: str | Path, model: Mapping[str, object], table: str = "drive_model") -> None:
     """A copy of the stand file with this table in place of the one it had, and of what it has below ([stand_model.sigma]). Of a file that
     extends another one it is the whole. Raises ConfigurationError."""
     given = extends.whole(Path(source))
@@ -302,7 +310,7 @@ def write_stand(source: str | Path, target: str | Path, model: dict[str, Any], t
         unfinished.write_text("\n".join(found) + "\n")
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     """A value as TOML has it; numbers with six digits that count, always as floating-point ones."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)

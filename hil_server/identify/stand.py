@@ -33,7 +33,7 @@ import numpy as np
 from drivers.simulated.hydraulic_machine import HydraulicMachine
 from hil_server.config.files import whole
 from hil_server.errors import ConfigurationError
-from hil_server.identify.drives import SPEC_DB, SPEC_DEG, SPEC_HZ, meets_spec, verdict_line
+from hil_server.identify.drives import SPEC_DB, SPEC_DEG, SPEC_HZ, in_air, meets_spec, verdict_line
 from hil_server.identify.structure_modes import Mode, decay_modes
 from hil_server.line.stand_response import DIRECTIONS, StandResponse, speed_gain
 from rt_kernels.layout import CODES
@@ -647,21 +647,10 @@ def data_sheet(stand: Mapping[str, Any]) -> dict[str, Any]:
 def identify_stand_log(path: str | Path, sheet: Mapping[str, Any] | None = None, say: Callable[[str], None] = lambda _: None,
                        unknowns: Sequence[Unknown] = UNKNOWNS) -> StandIdentification:  # fmt: skip
     """Evaluates the log of a run of `identify_hydraulic`. sheet: of the log's own stand file if not given. Raises ConfigurationError."""
-    from hil_server import registry
-    from hil_server.judge.record_time import every_tick
-    from hil_server.line import assembly
-    from hil_server.line.run_header import configuration
-    from hil_server.log.reader import read_log
     from rt_kernels.stewart.platform import Platform
 
-    log = read_log(path)
-    config = configuration(log)
-    name, keys = config.part("guidance")
-    if not getattr(registry.part("guidance", name), "IN_AIR", False):
-        raise ConfigurationError(f"{path}: not an identification run: its guidance is {name!r}, which closes the loop")
-    every_tick(log, "frequency response")
-    period_s = log.header.period_ns * 1e-9
-    guidance = assembly.build_part("guidance", name, keys, {"period_s": period_s})
+    logged, config, guidance = in_air(path)
+    log, period_s = logged.log, logged.log.header.period_ns * 1e-9
     ledger, delays = log.header.delay_ledger, log.header.calibration["context"]["delays"]
     run = run_of(log.records, period_s, guidance, ledger["ticks"], delays["measured_leg_delay_s"])
     platform = Platform.from_dict(config.stand["platform"])

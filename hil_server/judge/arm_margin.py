@@ -13,18 +13,22 @@ wrench passes from the port to the end effector as a lever of rigid bodies; weig
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from hil_server import registry
 from hil_server.config import physics
 from hil_server.errors import HilError
-from hil_server.judge.record_time import configured
 from hil_server.judge.rehearsal import arm_load, flight
+from hil_server.judge.run import Run
 from hil_server.log.reader import Log
 from rt_kernels.algebra.arrays import quat_rotate, quat_rotate_back
 from rt_kernels.layout import CODES
+
+if TYPE_CHECKING:
+    from rt_kernels.model.manipulator_file import Manipulator
+    from rt_kernels.multibody.tree import Tree
 
 SAMPLES = 400  # ticks at which the joints' loads are worked out: evenly, and the peaks of contact and arm
 HELD_S = 2.0  # a force that lasts so long is held: 8 t at 19 mm/s are stopped by 76 N in it
@@ -32,7 +36,31 @@ STALLED_S = 5.0  # contact in so much of the end of a flight, pressed for and wi
 ASKED_RATE = 0.1  # of the axial rate at full deflection: less is no pressing
 
 
-def arm_margin(log: Log) -> dict[str, Any] | None:
+class Largest(TypedDict):
+    """What of an arm came nearest to its limit, and the part of it."""
+
+    name: str
+    share: float
+
+
+class ArmMargin(TypedDict):
+    """The arm's part in a berthing (`arm_margin`)."""
+
+    outcome: str
+    contact_before_capture: bool | None
+    asked_n: float | None
+    available_n: float | None
+    limit: str | None
+    margin: float | None
+    end_force_share: float
+    end_moment_share: float
+    joints: dict[str, float]
+    motors: dict[str, float]
+    largest: Largest
+    text: str
+
+
+def arm_margin(run: Run) -> ArmMargin | None:
     """The arm's part in a berthing, JSON values only; None for a run without a manipulator.
 
     outcome: captured, stalled (in contact to the end, pressed for, not captured), not_captured. contact_before_capture: None without both.
@@ -40,8 +68,9 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
     end_force_share, end_moment_share, joints, motors: largest part of the limit in the flight, by joint; largest: the name and part of the
     largest. text: one line.
     """
-    table, load = _arm(log), arm_load(log)
-    flown = np.flatnonzero(flight(log))
+    log = run.log
+    table, load = _arm(run), arm_load(run)
+    flown = np.flatnonzero(flight(run))
     if table is None or load is None or not len(flown):
         return None
     arm, tree, names, locked = table
@@ -73,27 +102,29 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
         **{f"{name} motor": float(share) for name, share in zip(names, motors, strict=True)},
     }
     largest = max(shares, key=lambda name: shares[name])
-    found: dict[str, Any] = {
+    found: ArmMargin = {
         "outcome": _outcome(log, flown, capture),
         "contact_before_capture": bool(first <= capture) if first >= 0.0 and capture >= 0.0 else None,
-        **dict.fromkeys(("asked_n", "available_n", "limit", "margin")),
+        "asked_n": None, "available_n": None, "limit": None, "margin": None,
         "end_force_share": shares["end effector force"],
         "end_moment_share": shares["end effector moment"],
         "joints": {name: float(share) for name, share in zip(names, joints, strict=True)},
         "motors": {name: float(share) for name, share in zip(names, motors, strict=True)},
         "largest": {"name": largest, "share": shares[largest]},
-    }
+        "text": "",
+    }  # fmt: skip
     if first >= 0.0 and len(pressing):
         there = pressing[axial.argmax()]
         asked = float(axial.max())
-        available, limit = _available(log, tree, arm, names, locked, gear, int(there), q[there, :n])
-        found |= {"asked_n": asked, "available_n": available, "limit": limit, "margin": available / asked if asked > 1.0 else None}
-    return found | {"text": in_words(found)}
+        available, limit = _available(run, tree, arm, names, locked, gear, int(there), q[there, :n])
+        margin = available / asked if asked > 1.0 else None
+        found = {**found, "asked_n": asked, "available_n": available, "limit": limit, "margin": margin}
+    return {**found, "text": in_words(found)}
 
 
-def in_words(arm: dict[str, Any]) -> str:
+def in_words(arm: ArmMargin) -> str:
     """One line for people."""
-    if arm["asked_n"] is None:
+    if arm["asked_n"] is None or arm["available_n"] is None:
         return f"{arm['outcome']}; no contact; largest load {arm['largest']['name']} at {100 * arm['largest']['share']:.0f} %"
     what = {"captured": "captured", "stalled": "pressed, did not overcome the latches"}.get(arm["outcome"], "not pressed to the end")
     margin = "" if arm["margin"] is None else f", margin {arm['margin']:.2f}"
@@ -123,12 +154,12 @@ def _outcome(log: Log, flown: np.ndarray, capture: float) -> str:
     return "stalled" if touching and asked else "not_captured"
 
 
-def _arm(log: Log) -> tuple[Any, Any, list[str], str | None] | None:
+def _arm(run: Run) -> tuple["Manipulator", "Tree", list[str], str | None] | None:
     """Table and tree of the arm that the run was made with, names of its joints, the locked one; None without one."""
     from rt_kernels.model.craft_file import bodies_of
     from rt_kernels.model.manipulator_file import manipulator_of
 
-    dynamics = configured(log).get("dynamics", {})
+    dynamics = run.document.get("dynamics", {})
     try:
         part: Any = registry.part_of_table("dynamics", dynamics)
         if not getattr(part, "MANIPULATOR", False):
@@ -144,7 +175,7 @@ def _arm(log: Log) -> tuple[Any, Any, list[str], str | None] | None:
         return None  # a log whose arm cannot be read says nothing of it
 
 
-def _torques(tree: Any, end: str, q: np.ndarray, wrench_E: np.ndarray) -> np.ndarray:
+def _torques(tree: "Tree", end: str, q: np.ndarray, wrench_E: np.ndarray) -> np.ndarray:
     """J^T of a wrench at and in E, N.m."""
     R = np.asarray(tree.pose(q, end)[0])
     found: np.ndarray = tree.jacobian(q, end).T @ np.concatenate([R @ wrench_E[:3], R @ wrench_E[3:]])
@@ -152,11 +183,11 @@ def _torques(tree: Any, end: str, q: np.ndarray, wrench_E: np.ndarray) -> np.nda
 
 
 def _available(
-    log: Log, tree: Any, arm: Any, names: list[str], locked: str | None, gear: np.ndarray, tick: int, q: np.ndarray
+    run: Run, tree: "Tree", arm: "Manipulator", names: list[str], locked: str | None, gear: np.ndarray, tick: int, q: np.ndarray
 ) -> tuple[float, str]:
     """Largest axial force at the target port that the arm can hold, N, and what limits it."""
-    end, base = log.aux("arm_X_NE")[tick], log.aux("arm_X_NO")[tick]
-    vehicle = configured(log)["target_vehicle"]
+    end, base = run.log.aux("arm_X_NE")[tick], run.log.aux("arm_X_NO")[tick]
+    vehicle = run.document["target_vehicle"]
     port = physics.pose(vehicle["port_position_m"], vehicle["port_angles_deg"])
     along = quat_rotate(port[3:], [1.0, 0.0, 0.0])
     # reaction of the target on the payload, per newton, at E on the axes of N

@@ -12,12 +12,13 @@ them. Friction takes energy: then the truth is that of the same contact in orbit
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia, rotation
 from rt_kernels.context import Vehicles
+
+Vector = Sequence[float] | np.ndarray
 
 
 def free_energy(records: np.ndarray, vehicles: Vehicles) -> np.ndarray:
@@ -35,7 +36,7 @@ def free_energy(records: np.ndarray, vehicles: Vehicles) -> np.ndarray:
     return found
 
 
-def meeting_energy(vehicles: Vehicles, X_TA: Any, V_TA: Any, lines: Any) -> float:
+def meeting_energy(vehicles: Vehicles, X_TA: Vector, V_TA: Vector, lines: Sequence[Sequence[float]] | np.ndarray) -> float:
     """E_c, J: what contacts along `lines`, screws (k, 6) at the origin of T, can take out of the twist V_TA (6,) at X_TA (7,) at most."""
     U = np.atleast_2d(np.asarray(lines, float)).T
     s = U.T @ np.linalg.solve(at_active_port(X_TA), np.asarray(V_TA, float))

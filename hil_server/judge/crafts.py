@@ -7,15 +7,16 @@ likewise `sensors ...`, `interfaces ...`. What the notes do not name is unused r
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from hil_server.log.moments import STAND, Moments
+from hil_server.judge.run import Run
+from hil_server.log.moments import STAND
 from hil_server.log.reader import Log
 
 KINDS = ("joints", "sensors", "interfaces")
 NOTE = re.compile(rf"(?:dynamics: )+({'|'.join(KINDS)}) (\S.*)")
+Crafts = dict[str, list[dict[str, str | float]]]  # kind → rows by name
 WIDTH = {"joint_position": 1, "joint_rate": 1, "joint_torque": 1, "sensor_acceleration": 3, "interface_wrench": 6}
 
 
@@ -39,7 +40,7 @@ def series(log: Log, channel: str, count: int) -> np.ndarray | None:
     return values[:, : count * width].reshape(log.ticks, count, width) if values.shape[1] >= count * width else None
 
 
-def crafts_of(log: Log) -> dict[str, list[dict[str, Any]]] | None:
+def crafts_of(run: Run) -> Crafts | None:
     """Peaks of the closed loop (of a run in which it was never closed: of all) by name, JSON values; None for a run whose dynamics part
     has no such channels.
 
@@ -47,12 +48,12 @@ def crafts_of(log: Log) -> dict[str, list[dict[str, Any]]] | None:
     acceleration_peak_m_s2 and acceleration_time_s; interfaces: name, force_peak_n, moment_peak_n_m and force_time_s, moment_time_s. Joints:
     rad, rad/s, N.m, or m, m/s, N of a joint that slides. A value that is no finite number is passed over.
     """
-    names = names_in(log.header.notes)
+    log, names = run.log, names_in(run.log.header.notes)
     if not names or not log.ticks:
         return None
-    moments = Moments().of(log.records)
+    moments = run.moments
     closed = np.flatnonzero(moments != STAND) if (moments != STAND).any() else np.arange(log.ticks)
-    rows: dict[str, list[dict[str, Any]]] = {kind: [{"name": name} for name in names.get(kind, ())] for kind in KINDS}
+    rows: Crafts = {kind: [{"name": name} for name in names.get(kind, ())] for kind in KINDS}
     joints, sensors, interfaces = rows.values()
     position = series(log, "joint_position", len(joints))
     if position is not None:
@@ -68,7 +69,7 @@ def crafts_of(log: Log) -> dict[str, list[dict[str, Any]]] | None:
     return rows
 
 
-def _peaks(log: Log, closed: np.ndarray, rows: list[dict[str, Any]], channel: str, part: slice, value: str, at: str,
+def _peaks(log: Log, closed: np.ndarray, rows: list[dict[str, str | float]], channel: str, part: slice, value: str, at: str,
            signed: bool = False) -> None:  # fmt: skip
     """The largest length of the vector `part` of each entry in the records `closed`, and when; signed: of a number, with its sign."""
     values = series(log, channel, len(rows))

@@ -6,13 +6,13 @@ the stand's file injects in the configuration, what was forced or confirmed befo
 A fault that was injected, and periods that the loop missed, belong to every figure in whose window they lie: `marks` names them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import numpy as np
 
 from hil_server.bus.commands import ARGUMENTS, TIME_IS_UP
-from hil_server.judge.record_time import configured
+from hil_server.judge.run import Run
 from hil_server.log.reader import Log
 from hil_server.log.recoveries import name_of_arguments, recoveries_of
 from rt_kernels.codes import code_name
@@ -25,16 +25,39 @@ BEFORE = ("armed by --force", "armed all the same, confirmed with: ")  # notes o
 SHOWN = 12
 
 
-def done_to_the_run(log: Log) -> list[dict[str, Any]]:
+class Given(TypedDict):
+    """Who gave a command, and when."""
+
+    by: str
+    tick: int
+    time_s: float
+
+
+class Intervention(TypedDict):
+    """Something that was done to a run (`done_to_the_run`)."""
+
+    kind: str
+    what: str
+    by: str
+    tick: int | None
+    time_s: float | None
+    old: float | None
+    new: float | None
+    unit: str
+    answer: str
+    text: str
+
+
+def done_to_the_run(run: Run) -> list[Intervention]:
     """JSON values, in the order of time: kind (forced, confirmed, branch, injection, tune, recovery, command), what, by ("" where the log
     does not know), tick and time_s (None: before the start), old and new (value or None), unit, answer ("" where it was simply taken), text
     (one line)."""
-    found = [*_before(log), *_configured(log), *_commands(log)]
+    found = [*_before(run), *_configured(run), *_commands(run.log)]
     return sorted(found, key=lambda row: (row["time_s"] is not None, row["time_s"] or 0.0))
 
 
-def _row(kind: str, what: str, *, by: str = "", tick: int | None = None, time_s: float | None = None, old: Any = None, new: Any = None,
-         unit: str = "", answer: str = "") -> dict[str, Any]:  # fmt: skip
+def _row(kind: str, what: str, *, by: str = "", tick: int | None = None, time_s: float | None = None, old: float | None = None,
+         new: float | None = None, unit: str = "", answer: str = "") -> Intervention:  # fmt: skip
     unit = "" if unit == "-" else unit
     values = "" if new is None else f" {_number(new)}" if old is None else f" {_number(old)} → {_number(new)}"
     sentence = f"{what}{values}{f' {unit}' if unit and values else ''}"
@@ -45,12 +68,12 @@ def _row(kind: str, what: str, *, by: str = "", tick: int | None = None, time_s:
             "text": sentence}  # fmt: skip
 
 
-def _number(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, int | float) else str(value)
+def _number(value: float) -> str:
+    return f"{value:.6g}"
 
 
-def _before(log: Log) -> list[dict[str, Any]]:
-    operator = str(configured(log).get("test", {}).get("operator") or "")
+def _before(run: Run) -> list[Intervention]:
+    log, operator = run.log, str(run.document.get("test", {}).get("operator") or "")
     rows = []
     for note in log.header.notes:
         kind = next((kind for kind, start in zip(("forced", "confirmed"), BEFORE, strict=True) if note.startswith(start)), None)
@@ -64,9 +87,10 @@ def _before(log: Log) -> list[dict[str, Any]]:
     return rows
 
 
-def _configured(log: Log) -> list[dict[str, Any]]:
+def _configured(run: Run) -> list[Intervention]:
     """Faults that the stand's file injects, those whose time came."""
-    faults = configured(log).get("stand", {}).get("virtual", {}).get("faults", ())
+    log = run.log
+    faults = run.document.get("stand", {}).get("virtual", {}).get("faults", ())
     if not log.ticks or not isinstance(faults, list):
         return []
     rows = []
@@ -85,7 +109,7 @@ def _injection(name: str, index: int) -> str:
     return "injected faults cleared" if name == "clear" else f"injected {name}[{index}]"
 
 
-def _commands(log: Log) -> list[dict[str, Any]]:
+def _commands(log: Log) -> list[Intervention]:
     r = log.records
     recoveries = {one["tick"]: one for one in recoveries_of(r)}
     rows = []
@@ -98,7 +122,7 @@ def _commands(log: Log) -> list[dict[str, Any]]:
         by = "the server" if int(record["command_sequence"]) % 2 == SERVER_LANE else client
         if not arguments and record["command_arg"][0] == TIME_IS_UP:
             by = "the end of its time"
-        about: dict[str, Any] = {"by": by, "tick": int(record["tick"]), "time_s": float(log.time_s[i])}
+        about: Given = {"by": by, "tick": int(record["tick"]), "time_s": float(log.time_s[i])}
         if name == "tune":
             rows.append(_tune(log, int(i), values, about))
         elif name == "inject_fault":
@@ -116,10 +140,10 @@ def _commands(log: Log) -> list[dict[str, Any]]:
     return rows
 
 
-def _tune(log: Log, i: int, values: list[float], about: dict[str, Any]) -> dict[str, Any]:
+def _tune(log: Log, i: int, values: list[float], about: Given) -> Intervention:
     record, number = log.records[i], int(values[0])
     listed = log.header.tunables
-    entry: Mapping[str, Any] = listed[number] if 0 <= number < len(listed) else {"name": f"parameter {number}", "unit": "-"}
+    entry = listed[number] if 0 <= number < len(listed) else {"name": f"parameter {number}", "unit": "-"}
     answer = code_name("tune_answer", int(record["tune_answer"]))
     before = log.records["tuned"][i - 1, number] if i and number < len(listed) else entry.get("value")
     return _row("tune", f"tuned {entry['name']}", old=None if before is None else float(before), new=values[1], unit=entry["unit"],
@@ -132,11 +156,10 @@ def _tune(log: Log, i: int, values: list[float], about: dict[str, Any]) -> dict[
 class Marks:
     """What speaks against the figures of a run, by their window."""
 
-    def __init__(self, log: Log, done: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, log: Log, done: Sequence[Intervention]) -> None:
         self._injected: list[tuple[str, float, float]] = []  # words, from s, to s
         for row in done:
-            if row["kind"] == "injection":
-                at = float(row["time_s"])
+            if row["kind"] == "injection" and (at := row["time_s"]) is not None:
                 if row["what"] == _injection("clear", 0):
                     self._injected = [(words, a, min(b, at)) for words, a, b in self._injected]
                 else:

@@ -8,18 +8,18 @@ A docking's history is that of its closed loop; what the stand does by itself be
 whole only. A thinned log has every new peak of a moment, but not the smaller cycles between its records: its damage is a lower bound.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 from hil_server.errors import ConfigurationError, UsageError, reason_of
-from hil_server.exchange.recordings import channel
 from hil_server.host.installation import with_group
-from hil_server.judge.record_time import thinning
-from hil_server.log.moments import MOMENTS, STAND, Moments
-from hil_server.log.reader import Log
+from hil_server.judge.channels import channel
+from hil_server.judge.run import Run
+from hil_server.log.moments import MOMENTS, STAND
 
 WRENCH = tuple(f"F_T[{i}]" for i in range(6))
 
@@ -103,16 +103,15 @@ def turning_points(values: np.ndarray, least: float) -> np.ndarray:
     return np.array([*kept, extreme])
 
 
-def spectra(logs: Sequence[Log], names: Sequence[str] = WRENCH, sn: Curve | None = None, share: float = 0.05) -> list[Spectrum]:
-    """Spectra of the channels over all logs together, the closed loop of each log a load history of its own. share: cycles below this part
+def spectra(runs: Sequence[Run], names: Sequence[str] = WRENCH, sn: Curve | None = None, share: float = 0.05) -> list[Spectrum]:
+    """Spectra of the channels over all runs together, the closed loop of each a load history of its own. share: cycles below this part
     of a channel's largest range are left out. Raises UsageError for a channel that a log does not have, ConfigurationError without the
     library; a channel that fails otherwise is not available, and says why."""
-    moments = [Moments().of(log.records) for log in logs]
-    at_least = any(thinning(log) > 1 for log in logs)
+    at_least = any(run.thinning > 1 for run in runs)
     found = []
     for name in names:
         try:
-            found.append(_spectrum(logs, moments, name, sn, share, at_least))
+            found.append(_spectrum(runs, name, sn, share, at_least))
         except (UsageError, ConfigurationError):
             raise
         except Exception as error:
@@ -120,8 +119,8 @@ def spectra(logs: Sequence[Log], names: Sequence[str] = WRENCH, sn: Curve | None
     return found
 
 
-def _spectrum(logs: Sequence[Log], moments: Sequence[np.ndarray], name: str, sn: Curve | None, share: float, at_least: bool) -> Spectrum:
-    courses = [(channel(log, name), codes) for log, codes in zip(logs, moments, strict=True) if log.ticks]
+def _spectrum(runs: Sequence[Run], name: str, sn: Curve | None, share: float, at_least: bool) -> Spectrum:
+    courses = [(channel(run, name), run.moments) for run in runs if run.log.ticks]
     histories = [values[codes != STAND] for values, codes in courses if (codes != STAND).any()]
     least = share * max((float(np.ptp(h)) for h in histories), default=0.0)
     ranges, counts = _counted(histories, least)
@@ -140,10 +139,8 @@ def _counted(histories: Sequence[np.ndarray], least: float) -> tuple[np.ndarray,
     return tuple(np.concatenate([p[k] for p in parts]) if parts else np.empty(0) for k in (0, 1))  # type: ignore[return-value]
 
 
-def draw(found: Sequence[Spectrum], path: Any) -> None:
+def draw(found: Sequence[Spectrum], path: str | os.PathLike[str]) -> None:
     """Cycles that reach or exceed a range, over the range, logarithmic: the usual load spectrum."""
-    from pathlib import Path
-
     from hil_server.pages import figures
 
     drawn, axes = figures.figure(1, 4.0)

@@ -20,10 +20,9 @@ from hil_server.config import TestConfig, criticality, physics
 from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
-from hil_server.judge.summary import faults_of
-from hil_server.line.run_header import configuration
-from hil_server.log.moments import MOMENTS, STAND, WRENCH_NAMES, Moments
-from hil_server.log.reader import Log, read_log
+from hil_server.judge.run import Run
+from hil_server.log.moments import MOMENTS, STAND, WRENCH_NAMES
+from hil_server.log.reader import read_log
 from rt_kernels.codes import code_name
 
 VARIANT = ("initial_conditions", "active_vehicle", "target_vehicle", "mechanism", "guidance", "dynamics")
@@ -72,15 +71,16 @@ class Rehearsal:
 
 def rehearsed(config: TestConfig, path: str | Path) -> Rehearsal:
     """Holds the simulated run in `path` against the test that is about to run. Raises LogError when there is no log."""
-    log = read_log(path)
-    loads = tuple(peaks(config, log)) if log.ticks else ()
+    run = Run(read_log(path))
+    log = run.log
+    loads = tuple(peaks(config, run)) if log.ticks else ()
     against = [
         *(["it is no simulation, but a run of mode " + (log.header.mode or "(none)")] if log.header.mode != "simulation" else []),
         *(f"it is incomplete: {reason}" for reason in log.incomplete),
-        *_differences(config, log),
-        *_course(log),
+        *_differences(config, run),
+        *_course(run),
         *(f"{p.name} at the {p.where}: {p.peak:.4g} is beyond its limit {p.limit:g}" for p in loads if not p.share <= 1.0),
-        *_strokes(config, log),
+        *_strokes(config, run),
     ]
     return Rehearsal(Path(path), log.header.run_id, loads, tuple(against))
 
@@ -120,13 +120,13 @@ def differences(ours: TestConfig, theirs: TestConfig) -> list[str]:
     return found
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """Modal data are long."""
     text = "-" if value is None else str(value)
     return text if len(text) <= 60 else f"{text[:20]}... ({len(text)} characters)"
 
 
-def _whole(config: TestConfig, name: str) -> dict[str, Any]:
+def _whole(config: TestConfig, name: str) -> dict[str, object]:
     """A table with the defaults of its part: a key left away and its default are the same."""
     table = dict(getattr(config, name))
     role = "mechanisms" if name == "mechanism" else name
@@ -136,21 +136,21 @@ def _whole(config: TestConfig, name: str) -> dict[str, Any]:
     return table | check_part(role, table["part"], own)
 
 
-def _flat(table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    items: dict[str, Any] = {}
+def _flat(table: Mapping[str, object], path: str = "") -> dict[str, object]:
+    items: dict[str, object] = {}
     for key, value in table.items():
         if path or key not in BESIDE:
             items |= _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else {path + key: _plain(value)}
     return items
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def _differences(config: TestConfig, log: Log) -> list[str]:
+def _differences(config: TestConfig, run: Run) -> list[str]:
     try:
-        found = differences(config, configuration(log))
+        found = differences(config, run.configuration)
     except HilError as error:
         return [f"its configuration cannot be read: {error}"]
     more = f" and {len(found) - 4} more" if len(found) > 4 else ""
@@ -160,9 +160,10 @@ def _differences(config: TestConfig, log: Log) -> list[str]:
 # ------------------------------------------------------------------------------------------------------------------------ loads
 
 
-def peaks(config: TestConfig, log: Log) -> list[Load]:
+def peaks(config: TestConfig, run: Run) -> list[Load]:
     """Largest magnitude of every component of the predicted wrench, with its limit at the stand and, where there is one, at the unit."""
-    F_T, moments = log.records["F_T"], Moments().of(log.records)
+    log, moments = run.log, run.moments
+    F_T = log.records["F_T"]
     # the cell feels what its own retreat does, too; the unit's limits are for its docking
     every, closed = np.arange(log.ticks), np.flatnonzero(moments != STAND)
     sides = [("stand", wrench_at_cell(F_T, log.records["X_TA"], config.stand["mounting"]), config.stand["limits"], every)]
@@ -195,20 +196,18 @@ def wrench_at_cell(F_T: np.ndarray, X_TA: np.ndarray, mounting: Mapping[str, Any
     return np.hstack([f, m + np.cross(X[:3], f)])
 
 
-def _course(log: Log) -> list[str]:
+def _course(run: Run) -> list[str]:
     """A prediction that tripped or never came to a contact predicts nothing."""
-    if not log.ticks:
+    if not run.log.ticks:
         return ["it has no ticks"]
-    last = log.records[-1]
+    last = run.log.records[-1]
     if code_name("end_cause", int(last["end_cause"])) == "tripped":
-        return ["it tripped itself: " + ", ".join(f["name"] for f in faults_of(log) if f["severity"] == "stop")]
+        return ["it tripped itself: " + ", ".join(f["name"] for f in run.faults if f["severity"] == "stop")]
     return [] if last["first_contact_time"] >= 0.0 else ["it came to no contact"]
 
 
-def _strokes(config: TestConfig, log: Log) -> list[str]:
-    try:
-        same = all(configuration(log).stand[k] == config.stand[k] for k in ("platform", "mounting"))
-    except HilError:
-        return []
-    margin = float(log.records["stroke_margin"].min()) if log.ticks else 1.0
+def _strokes(config: TestConfig, run: Run) -> list[str]:
+    theirs = run.config
+    same = theirs is not None and all(theirs.stand[k] == config.stand[k] for k in ("platform", "mounting"))
+    margin = float(run.log.records["stroke_margin"].min()) if run.log.ticks else 1.0
     return [f"a leg passes its stroke by {-margin * 1e3:.0f} mm"] if same and margin < 0.0 else []

@@ -7,7 +7,6 @@ are only reported: of an acceleration that is the limit itself, for the legs are
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -87,7 +86,7 @@ def margins(records: np.ndarray | Mapping[str, np.ndarray], config: TestConfig, 
     return tuple(sorted(found, key=lambda margin: -margin.share))
 
 
-def _safety(config: TestConfig) -> Mapping[str, Any]:
+def _safety(config: TestConfig) -> Mapping[str, float]:
     """The keys of the test's safety part, its defaults filled in."""
     name, keys = config.part("safety")
     return check_part("safety", name, keys)

@@ -7,25 +7,57 @@ A peak of a few ticks between two hard parts is a chatter: a step of time, a dev
 and its mean stay. The loads of each moment themselves are of `hil_server.log.moments`.
 """
 
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
-from hil_server.judge.record_time import left_out
-from hil_server.log.moments import MOMENTS, Moments
-from hil_server.log.reader import Log
+from hil_server.judge.record_time import REMEDY
+from hil_server.judge.run import Run
+from hil_server.log.moments import MOMENTS
 
 MEAN_S = 0.010
 LASTS = 0.8  # of the peak: a mean that reaches this is of a peak that lasts
 
 
-def worth(log: Log, row: dict[str, Any]) -> dict[str, Any]:
-    """Of the largest force of a row of `hil_server.log.moments.Peaks`, JSON values: above_half_s, impulse_n_s, mean_n (over mean_s),
-    lasts (the mean is near the peak), text (one line). A thinned log that leaves out ticks there has None, and says so."""
-    t, found = log.time_s, {"mean_s": MEAN_S, **dict.fromkeys(("above_half_s", "impulse_n_s", "mean_n", "lasts"))}
-    rows = np.flatnonzero(Moments().of(log.records) == list(MOMENTS).index(row["moment"]))
+class MomentLoads(TypedDict):
+    """Largest loads of one moment of the docking (`hil_server.log.moments.Peaks.rows`). marks: what lies in its window and speaks
+    against its figures."""
+
+    moment: str
+    from_s: float
+    to_s: float
+    force_n: float
+    force_time_s: float
+    moment_n_m: float
+    moment_time_s: float
+    wrench: dict[str, float]
+    wrench_time_s: dict[str, float]
+    marks: NotRequired[list[str]]
+
+
+class Worth(TypedDict):
+    """What a peak is worth: above_half_s, impulse_n_s, mean_n (over mean_s), lasts (the mean is near the peak), text (one line)."""
+
+    mean_s: float
+    above_half_s: float | None
+    impulse_n_s: float | None
+    mean_n: float | None
+    lasts: bool | None
+    text: str
+
+
+def loads_of(run: Run) -> list[MomentLoads]:
+    """Of the moments that the run came to, in their order."""
+    return cast(list[MomentLoads], run.peaks.rows())
+
+
+def worth(run: Run, row: MomentLoads) -> Worth:
+    """Of the largest force of a moment. A thinned log that leaves out ticks there has None, and says so."""
+    log, t = run.log, run.log.time_s
+    none: Worth = {"mean_s": MEAN_S, "above_half_s": None, "impulse_n_s": None, "mean_n": None, "lasts": None, "text": "no force"}
+    rows = np.flatnonzero(run.moments == list(MOMENTS).index(row["moment"]))
     if row["force_n"] <= 0.0 or not len(rows):
-        return found | {"text": "no force"}
+        return none
     size = np.linalg.norm(log.records["F_T"][:, :3], axis=1)
     at = int(rows[size[rows].argmax()])
     low = high = at
@@ -34,10 +66,9 @@ def worth(log: Log, row: dict[str, Any]) -> dict[str, Any]:
     while high < rows[-1] and size[high + 1] >= 0.5 * size[at]:
         high += 1
     begin, end = np.searchsorted(t, (t[at] - MEAN_S, t[at] + MEAN_S))
-    gaps = left_out(log)
-    if gaps[max(0, min(low, begin) - 1) : max(high, end)].any():
-        peak = f"{size[at]:.0f} N: how long it lasts is not available: the log is thinned, simulate it with --set telemetry.log_every=1"
-        return found | {"text": peak}
+    if run.left_out[max(0, min(low, begin) - 1) : max(high, end)].any():
+        peak = f"{size[at]:.0f} N: how long it lasts is not available: the log is thinned, {REMEDY}"
+        return {**none, "text": peak}
     step = log.header.period_ns * 1e-9
     lasted = float(t[high] - t[low]) + step
     impulse = float(np.sum(size[low : high + 1])) * step if high == low else float(np.trapezoid(size[low : high + 1], t[low : high + 1]))
@@ -46,7 +77,7 @@ def worth(log: Log, row: dict[str, Any]) -> dict[str, Any]:
     word = "it lasts" if lasts else "a short peak: compare runs by the mean, steps of time and delays move the peak itself"
     half = f"above its half for {1e3 * lasted:.3g} ms ({impulse:.3g} N.s)"
     sentence = f"{size[at]:.0f} N, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} N: {word}"
-    return found | {"above_half_s": lasted, "impulse_n_s": impulse, "mean_n": mean, "lasts": bool(lasts), "text": sentence}
+    return {"mean_s": MEAN_S, "above_half_s": lasted, "impulse_n_s": impulse, "mean_n": mean, "lasts": bool(lasts), "text": sentence}
 
 
 def _largest_mean(t: np.ndarray, size: np.ndarray) -> float:

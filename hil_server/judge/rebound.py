@@ -13,9 +13,9 @@ counts: between touch and parting the units move in and out again by the same wa
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -84,10 +84,18 @@ def rebound(records: np.ndarray, start: int, stop: int, period_s: float, vehicle
     return Rebound(float(e), "", before, after)
 
 
-def not_measured(contacts: Sequence[Mapping[str, Any]]) -> list[str]:
+class Measured(TypedDict):
+    """What of a contact `not_measured` tells."""
+
+    begin_s: float
+    rebound: float | None
+    rebound_note: str
+
+
+def not_measured(contacts: Sequence[Measured]) -> list[str]:
     """A line for each reason for which contacts of a summary have no e: how many, why, when they began. Reasons that differ in their
     figures alone are one, with the figures of the first."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    found: dict[str, list[Measured]] = {}
     for one in contacts:
         if one["rebound"] is None:
             found.setdefault(re.sub(r"\d[\d.e+-]*", "#", one["rebound_note"]), []).append(one)

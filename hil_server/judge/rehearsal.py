@@ -5,14 +5,16 @@ age checks: use of a stick is the integral of its deflection (full deflection fo
 an axis went from one side to the other.
 """
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 import numpy as np
 
 from hil_server import registry
-from hil_server.exchange.scalars import yaw_pitch_roll
-from hil_server.judge.record_time import configured, integral
+from hil_server.judge.record_time import integral
+from hil_server.judge.run import Run
 from hil_server.log.reader import Log
+from hil_server.requirements.angles import yaw_pitch_roll
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS, CODES
 
@@ -32,14 +34,14 @@ TREND = {
 }
 
 
-def is_rehearsal(log: Log) -> bool:
+def is_rehearsal(run: Run) -> bool:
     """Whether operators flew the run."""
-    return bool(getattr(registry.part_of_table("guidance", configured(log).get("guidance")), "FLOWN", False))
+    return bool(getattr(registry.part_of_table("guidance", run.document.get("guidance")), "FLOWN", False))
 
 
-def arm_limits(log: Log) -> tuple[float, float] | None:
+def arm_limits(run: Run) -> tuple[float, float] | None:
     """Allowed force (N) and moment (N.m) at the end effector, from the file of the arm that the run was made with; None without one."""
-    dynamics = configured(log).get("dynamics", {})
+    dynamics = run.document.get("dynamics", {})
     part: Any = registry.part_of_table("dynamics", dynamics)
     if not getattr(part, "MANIPULATOR", False):
         return None
@@ -47,24 +49,24 @@ def arm_limits(log: Log) -> tuple[float, float] | None:
     return (float(table["force_max_n"]), float(table["moment_max_n_m"])) if "force_max_n" in table else None
 
 
-def flight(log: Log) -> np.ndarray:
+def flight(run: Run) -> np.ndarray:
     """Which ticks were flown: the loop closed. (n,) bool."""
-    found: np.ndarray = log.records["motion"] == CODES["motion"]["free"]
+    found: np.ndarray = run.log.records["motion"] == CODES["motion"]["free"]
     return found
 
 
-def arm_load(log: Log) -> np.ndarray | None:
+def arm_load(run: Run) -> np.ndarray | None:
     """Wrench at the end effector, (n, 6); None when the run had no manipulator."""
-    names = log.aux_names
+    log, names = run.log, run.log.aux_names
     if "arm_wrench_E[0]" not in names:
         return None
     first = names.index("arm_wrench_E[0]")
     return log.records["aux"][:, first : first + 6]
 
 
-def sticks(log: Log) -> tuple[np.ndarray, np.ndarray]:
+def sticks(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Translation and rotation deflections as the guidance took them, each (n, 3), -1...1."""
-    source = configured(log).get("guidance", {}).get("rotation_from", "right")
+    log, source = run.log, run.document.get("guidance", {}).get("rotation_from", "right")
     right = {"right": 9, "right_first": 6, "left": 3}[source]
     return log.records["hand_axis"][:, :3], log.records["hand_axis"][:, right : right + 3]
 
@@ -83,7 +85,58 @@ def onsets(on: np.ndarray) -> int:
     return int(np.count_nonzero(np.diff(on, prepend=False) & on))
 
 
-def score_sheet(log: Log) -> dict[str, Any]:
+class Miss(TypedDict, total=False):
+    """How the units met at the first contact; None without one."""
+
+    first_contact_s: float | None
+    lateral_miss_m: float | None
+    yaw_miss_deg: float | None
+    pitch_miss_deg: float | None
+    roll_miss_deg: float | None
+    angle_miss_deg: float | None
+    closing_speed_m_s: float | None
+    lateral_speed_m_s: float | None
+    turn_rate_deg_s: float | None
+
+
+class Felt(TypedDict, total=False):
+    """Peaks of the flight; peak_load_part: of the arm's limit."""
+
+    peak_contact_force_n: float
+    peak_contact_moment_n_m: float
+    peak_load_force_n: float | None
+    peak_load_moment_n_m: float | None
+    peak_load_part: float | None
+
+
+class Stops(TypedDict, total=False):
+    """Steps and Inserts begun, and what stopped the flight, how often."""
+
+    commands: int
+    stops: int
+    stopped_by: dict[str, int]
+
+
+class Sheet(Miss, Felt, Stops, total=False):
+    """One attempt in figures (`score_sheet`); of one that was not flown only the first ones."""
+
+    operator: str
+    test: str
+    run: str
+    created: float
+    end: str
+    captured: bool
+    flown_s: float
+    time_to_capture_s: float | None
+    stick_translation_s: float
+    stick_rotation_s: float
+    commanded_m: float
+    commanded_deg: float
+    uncertain: dict[str, float]
+    overshoots: int
+
+
+def score_sheet(run: Run) -> Sheet:
     """One attempt in figures, JSON values only; None where there was nothing to measure (no contact, no capture, no arm).
 
     operator, test, run, created (s since 1970), end, captured; flown_s, time_to_capture_s (from the closing of the loop);
@@ -93,9 +146,9 @@ def score_sheet(log: Log) -> dict[str, Any]:
     log (`uncertain`: key → bound in the same unit); overshoots; commands (Step, Insert
     begun); stops and of what: overload, joint_stop, aborted, hand_controller, hold.
     """
-    config, flown = configured(log), flight(log)
+    log, config, flown = run.log, run.document, flight(run)
     r, t = log.records[flown], log.time_s[flown]
-    sheet: dict[str, Any] = {
+    sheet: Sheet = {
         "operator": config.get("test", {}).get("operator", ""),
         "test": config.get("test", {}).get("name", ""),
         "run": log.header.run_id,
@@ -109,50 +162,64 @@ def score_sheet(log: Log) -> dict[str, Any]:
         return sheet
     if sheet["captured"]:
         sheet["time_to_capture_s"] = float(log.records["capture_time"][-1] - t[0])
-    whole, rate = sticks(log), log.records["operator_rate"]
+    whole, rate = sticks(run), log.records["operator_rate"]
     courses = {
         "stick_translation_s": np.abs(whole[0]).sum(axis=1),
         "stick_rotation_s": np.abs(whole[1]).sum(axis=1),
         "commanded_m": np.linalg.norm(rate[:, :3], axis=1),
         "commanded_deg": np.degrees(np.linalg.norm(rate[:, 3:], axis=1)),
     }
-    used = {key: integral(log, course, flown) for key, course in courses.items()}
-    return sheet | _first_contact(r, t, log) | _loads(log, flown) | {key: value for key, (value, _) in used.items()} | {
+    used = {key: integral(run, course, flown) for key, course in courses.items()}
+    return {
+        **sheet,
+        **_first_contact(r, t, run.log),
+        **_loads(run, flown),
+        "stick_translation_s": used["stick_translation_s"][0],
+        "stick_rotation_s": used["stick_rotation_s"][0],
+        "commanded_m": used["commanded_m"][0],
+        "commanded_deg": used["commanded_deg"][0],
         "uncertain": {key: bound for key, (_, bound) in used.items() if bound > 0.0},
         "overshoots": reversals(whole[0][flown]) + reversals(whole[1][flown]),
         **_stops(r),
-    }  # fmt: skip
+    }
 
 
-def _first_contact(r: np.ndarray, t: np.ndarray, log: Log) -> dict[str, Any]:
-    keys = ("lateral_miss_m", "yaw_miss_deg", "pitch_miss_deg", "roll_miss_deg", "angle_miss_deg", "closing_speed_m_s",
-            "lateral_speed_m_s", "turn_rate_deg_s")  # fmt: skip
+def _first_contact(r: np.ndarray, t: np.ndarray, log: Log) -> Miss:
     moment = float(log.records["first_contact_time"][-1])
     if moment < 0.0:
-        return {"first_contact_s": None} | dict.fromkeys(keys)
+        return {"first_contact_s": None, "lateral_miss_m": None, "yaw_miss_deg": None, "pitch_miss_deg": None, "roll_miss_deg": None,
+                "angle_miss_deg": None, "closing_speed_m_s": None, "lateral_speed_m_s": None, "turn_rate_deg_s": None}  # fmt: skip
     # the tick before: the contact has not changed it yet
     s = r[max(int(np.searchsorted(t, moment)) - 1, 0)]
-    angles = np.degrees(yaw_pitch_roll(s["X_TA"][None])[0])
-    whole = np.degrees(2.0 * np.arctan2(np.linalg.norm(s["X_TA"][3:6]), abs(s["X_TA"][6])))
-    values = (np.hypot(*s["X_TA"][1:3]), *angles, whole, s["V_TA"][0], np.hypot(*s["V_TA"][1:3]), np.degrees(np.linalg.norm(s["V_TA"][3:])))
-    return {"first_contact_s": moment - float(t[0])} | {key: float(value) for key, value in zip(keys, values, strict=True)}
+    yaw, pitch, roll = map(float, np.degrees(yaw_pitch_roll(s["X_TA"][None])[0]))
+    return {
+        "first_contact_s": moment - float(t[0]),
+        "lateral_miss_m": float(np.hypot(*s["X_TA"][1:3])),
+        "yaw_miss_deg": yaw,
+        "pitch_miss_deg": pitch,
+        "roll_miss_deg": roll,
+        "angle_miss_deg": float(np.degrees(2.0 * np.arctan2(np.linalg.norm(s["X_TA"][3:6]), abs(s["X_TA"][6])))),
+        "closing_speed_m_s": float(s["V_TA"][0]),
+        "lateral_speed_m_s": float(np.hypot(*s["V_TA"][1:3])),
+        "turn_rate_deg_s": float(np.degrees(np.linalg.norm(s["V_TA"][3:]))),
+    }
 
 
-def _loads(log: Log, flown: np.ndarray) -> dict[str, Any]:
-    force, moment = (np.linalg.norm(log.records["F_T"][flown, i : i + 3], axis=1).max() for i in (0, 3))
-    found: dict[str, Any] = {"peak_contact_force_n": float(force), "peak_contact_moment_n_m": float(moment), "peak_load_force_n": None,
-                             "peak_load_moment_n_m": None, "peak_load_part": None}  # fmt: skip
-    load = arm_load(log)
+def _loads(run: Run, flown: np.ndarray) -> Felt:
+    force, moment = (np.linalg.norm(run.log.records["F_T"][flown, i : i + 3], axis=1).max() for i in (0, 3))
+    found: Felt = {"peak_contact_force_n": float(force), "peak_contact_moment_n_m": float(moment), "peak_load_force_n": None,
+                   "peak_load_moment_n_m": None, "peak_load_part": None}  # fmt: skip
+    load = arm_load(run)
     if load is not None:
         peak = [float(np.linalg.norm(load[flown, i : i + 3], axis=1).max()) for i in (0, 3)]
         found["peak_load_force_n"], found["peak_load_moment_n_m"] = peak
-        limits = arm_limits(log)
+        limits = arm_limits(run)
         if limits is not None:
             found["peak_load_part"] = max(peak[0] / limits[0], peak[1] / limits[1])
     return found
 
 
-def _stops(r: np.ndarray) -> dict[str, Any]:
+def _stops(r: np.ndarray) -> Stops:
     supervisory, status = CODES["supervisory"], r["dynamics_status"]
     begun = sum(onsets(r["supervisory"] == supervisory[name]) for name in ("step", "insert"))
     of = {
@@ -165,18 +232,19 @@ def _stops(r: np.ndarray) -> dict[str, Any]:
     return {"commands": begun, "stops": sum(of.values()), "stopped_by": of}
 
 
-def trend(sheets: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def trend(sheets: Sequence[Sheet]) -> dict[str, list[Sheet]]:
     """Operator → score sheets in the order in which they were flown."""
     ordered = sorted(sheets, key=lambda sheet: sheet["created"])
     return {name: [s for s in ordered if s["operator"] == name] for name in dict.fromkeys(s["operator"] for s in ordered)}
 
 
-def shown(sheet: dict[str, Any], key: str) -> str:
+def shown(sheet: Mapping[str, object], key: str) -> str:
     """A value of the score sheet as the trend writes it."""
     value, form = sheet.get(key), TREND[key][1]
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    assert isinstance(value, int | float)
     scale = 1000.0 if form.startswith("1000") else 1.0
     return format(scale * value, form.removeprefix("1000"))

@@ -4,13 +4,12 @@ A unit says which of its channels these are (`LEDGER` of its part). What is left
 and is large long before a unit runs away. A thinned log shows the least of it: between its records the ledger may be open further.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from hil_server import registry
-from hil_server.judge.record_time import configured, thinning
-from hil_server.log.reader import Log
+from hil_server.judge.run import Run
 
 OPEN_MAX = 0.10  # of the largest entry
 
@@ -30,9 +29,10 @@ class UnitLedger:
     in_words: str
 
 
-def unit_ledger(log: Log) -> UnitLedger | None:
+def unit_ledger(run: Run) -> UnitLedger | None:
     """The ledger of the run's docking unit; None where the log has no such channels."""
-    ledger = getattr(registry.part_of_table("mechanisms", configured(log).get("mechanism")), "LEDGER", ())
+    log = run.log
+    ledger = getattr(registry.part_of_table("mechanisms", run.document.get("mechanism")), "LEDGER", ())
     there = {channel.name.partition("#")[0]: channel.name for channel in log.header.aux}  # the unit's are the last of their name
     if not ledger or not log.ticks or any(name not in there for name in (ledger[0], *ledger[1])):
         return None
@@ -42,14 +42,9 @@ def unit_ledger(log: Log) -> UnitLedger | None:
     at = int(np.argmax(np.abs(left)))
     largest = float(max(np.abs(values).max() for values in entries))
     share = abs(float(left[at])) / largest if largest > 0.0 else 0.0
-    closes, at_least = share <= OPEN_MAX, thinning(log) > 1
+    closes, at_least = share <= OPEN_MAX, run.thinning > 1
     how_far = f"open by {'at least ' if at_least else ''}{left[at]:+.3g} J of {largest:.3g} J"
     words = f"{how_far} ({100.0 * share:.1f} %, limit {100.0 * OPEN_MAX:g} %) at {log.time_s[at]:.3f} s"
     if not closes:
         words += ": the step is too long for the unit, its loads are not to be relied on; take a higher test.rate_hz or mechanism.substeps"
     return UnitLedger(largest, float(left[at]), float(log.time_s[at]), share, OPEN_MAX, closes, at_least, words)
-
-
-def as_json(ledger: UnitLedger | None) -> dict[str, float | bool | str] | None:
-    """The ledger as the summary has it."""
-    return None if ledger is None else asdict(ledger)

@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def embedded(plot: Plot) -> str:
     start = min([start, *(float(t[0]) for t in times if len(t))])
     step = max(1e-6, (stop - start) / 4.0e9)
     planes = b"".join(_planes(t, y, line["low"], line["high"], start, step) for (t, y), line in zip(points, lines, strict=True))
-    about: dict[str, Any] = {
+    about = {
         "group": plot.group, "from": start, "to": max(stop, start + 1e-3), "start": start, "step": step, "lines": lines,
         "data": base64.b64encode(zlib.compress(planes, 9)).decode() if planes else "",
         "bands": [[round(float(a), 4), round(float(b), 4), name] for a, b, name in plot.bands],
@@ -100,9 +100,20 @@ def description(plot: Plot) -> str:
     return f"{plot.title} over time: " + ("; ".join(parts) or "nothing")
 
 
-def _lines(plot: Plot) -> tuple[list[dict[str, Any]], list[tuple[np.ndarray, np.ndarray]]]:
+class Line(TypedDict):
+    """A line as `curves.js` takes it; low, high: of its values, as many points follow in the data."""
+
+    name: str
+    colour: int
+    dash: bool
+    points: int
+    low: float
+    high: float
+
+
+def _lines(plot: Plot) -> tuple[list[Line], list[tuple[np.ndarray, np.ndarray]]]:
     """Description and points of every line."""
-    lines: list[dict[str, Any]] = []
+    lines: list[Line] = []
     points: list[tuple[np.ndarray, np.ndarray]] = []
     sets = [(plot.time, plot.values, plot.names, False)]
     if plot.second is not None:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).parent
 # what a page must hold for a script of this folder to go into it
@@ -70,7 +69,7 @@ def policy(scripts: Iterable[str]) -> str:
     return f"default-src 'none'; script-src {sums}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """The value as text of a page: what HTML would read as markup is escaped."""
     return html.escape(str(value))
 
@@ -83,7 +82,7 @@ def section(title: str, body: str, anchor: str = "") -> Section:
     return made
 
 
-def table_html(head: Iterable[str], rows: Iterable[Iterable[Any]], sortable: bool = False) -> str:
+def table_html(head: Iterable[str], rows: Iterable[Iterable[object]], sortable: bool = False) -> str:
     """Numbers to the right, text to the left. sortable: by a click on a head."""
     body_rows = [list(row) for row in rows]
     heads = list(head)
@@ -105,7 +104,7 @@ def pill(level: str, words: str) -> Markup:
     return Markup(f'<span class="pill {text(level)}">{sign}{text(words)}</span>')
 
 
-def facts_html(rows: Iterable[tuple[str, Any]]) -> str:
+def facts_html(rows: Iterable[tuple[str, object]]) -> str:
     """Facts as a list of terms; those without a value are left out."""
     there = [(name, value if isinstance(value, Markup) else text(value)) for name, value in rows if value]
     return f'<dl class="facts">{"".join(f"<dt>{text(name)}</dt><dd>{value}</dd>" for name, value in there)}</dl>'
@@ -128,11 +127,11 @@ def bars_html(rows: Sequence[tuple[str, str, float | None, str]]) -> str:
     return f'<ul class="margins">{"".join(found)}</ul>'
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Number) and not isinstance(value, bool)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return '<td class="n">–</td>'
     if isinstance(value, Markup):

@@ -46,6 +46,7 @@ from rt_kernels.context import Limits, Start, Vehicles
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.mechanisms.linear.linear_contact import LinearContact
 
+Compensator = tuple[str, Mapping[str, Any]]  # name of the part, its keys
 # role → key → value, where the part declares the key: the contact is seen to its end
 OPEN: dict[str, dict[str, Any]] = {
     "safety": {"energy_warn": 9.0, "energy_trip": 1e5, "following_max_m": 1.0, "following_time_s": 10.0, "rate_excess_s": 10.0,
@@ -89,7 +90,7 @@ class Played:
     sigma: float = 0.0
 
 
-def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None,
+def play(test: Assembly, mode: Mode, speed: float, compensator: Compensator | None = None,
          twist: np.ndarray | None = None, ideal: bool = False) -> Played:  # fmt: skip
     """One contact of `mode`, met at `speed` (m/s along its screw), through the line of `test`, with its compensator or another one.
     twist: V_TA (6,) with which the units meet; none: that of the mode alone. ideal: on a stand without lag, as in orbit.
@@ -206,7 +207,7 @@ def together(plays: Sequence[Played]) -> Played:
 # ------------------------------------------------------------------------------------------------------------- the line
 
 
-def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None,
+def line(test: Assembly, mode: Mode, speed: float, compensator: Compensator | None = None,
          twist: np.ndarray | None = None, *, mechanism: Any = None, as_configured: bool = False, ideal: bool = False,
          seed: int = 1) -> Assembly:  # fmt: skip
     """The line of `test` with the mode's contact in the place of the mechanism, ready to run on the free-running clock.
@@ -278,7 +279,7 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
             "live": False}  # fmt: skip
 
 
-def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None, as_configured: bool = False,
+def contact_test(test: Assembly, mode: Mode, compensator: Compensator | None, as_configured: bool = False,
                  ideal: bool = False) -> TestConfig:  # fmt: skip
     """The test's tables with those of the played contact in them."""
     config, ledger = test.config, test.ledger
@@ -439,7 +440,7 @@ def mode_at(test: Assembly, frequency_hz: float, zeta: float, screw: Sequence[fl
 
 
 def restitution_curve(test: Assembly, frequencies: Iterable[float], zeta: float = 0.0, speed: float = 0.02,
-                      compensator: tuple[str, Mapping[str, Any]] | None = None, screw: Sequence[float] | np.ndarray = (1.0, 0, 0, 0, 0, 0),
+                      compensator: Compensator | None = None, screw: Sequence[float] | np.ndarray = (1.0, 0, 0, 0, 0, 0),
                       ) -> np.ndarray:  # fmt: skip
     """e over frequency, (n,), for the test's compensator or another one; nan where the contact cannot be played to its end. A compensator
     that declares a stiffness of the contact and is given none gets the true one: compensators are compared at their best."""
@@ -447,7 +448,7 @@ def restitution_curve(test: Assembly, frequencies: Iterable[float], zeta: float 
                      for mode in (mode_at(test, f, zeta, screw) for f in frequencies)])  # fmt: skip
 
 
-def with_stiffness(compensator: tuple[str, Mapping[str, Any]] | None, mode: Mode) -> tuple[str, Mapping[str, Any]] | None:
+def with_stiffness(compensator: Compensator | None, mode: Mode) -> Compensator | None:
     """The same compensator, its declared `stiffness_n_per_m` filled in where it is not given."""
     if compensator is None:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from os import PathLike
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -25,7 +25,15 @@ MEMORY_S = 0.02  # in which the largest force counts, as in the safety stage
 NEAR_DEEPEST_M = 1e-4
 
 
-def course(records: np.ndarray, contact_x_m: float, period_s: float) -> dict[str, Any]:
+class Course(TypedDict, total=False):
+    """Keys of [safety]: least axial force by depth, in steps of course_step_m, and the largest force."""
+
+    course_step_m: float
+    course_force_n: list[float]
+    predicted_force_n: float
+
+
+def course(records: np.ndarray, contact_x_m: float, period_s: float) -> Course:
     """Keys of [safety] from the records of a prediction: course_step_m, course_force_n, predicted_force_n. Empty where its loop is never
     closed or its units do not touch. contact_x_m: X of the nominal first contact in T."""
     free = (records["motion"] == CODES["motion"]["free"]) & (records["mechanism_state"] & mask("mechanism_signal", "DSG") == 0)
@@ -52,13 +60,13 @@ def course(records: np.ndarray, contact_x_m: float, period_s: float) -> dict[str
     return {"course_step_m": step, "course_force_n": [round(float(f), 3) for f in least], "predicted_force_n": round(float(peak), 3)}
 
 
-def together(courses: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def together(courses: Sequence[Course]) -> Course:
     """The keys of several predictions of one variant, of other draws of its noise: at each depth the least of their forces, of their peaks
     the greatest. Where one of them has no contact no depth has to have a force."""
     touching = [one for one in courses if one]
     if len(courses) == 1 or not touching:
         return courses[0] if courses else {}
-    peak = {"predicted_force_n": max(one["predicted_force_n"] for one in touching)}
+    peak: Course = {"predicted_force_n": max(one["predicted_force_n"] for one in touching)}
     if len(touching) < len(courses):
         return peak
     step = max(one["course_step_m"] for one in touching)
@@ -71,7 +79,7 @@ def together(courses: Sequence[dict[str, Any]]) -> dict[str, Any]:
             first = min(int(k * ratio + 1e-9), len(force) - 1)
             forces.append(min(force[first : max(first + 1, ceil((k + 1) * ratio - 1e-9))]))
         least.append(min(forces))
-    return {"course_step_m": step, "course_force_n": least, **peak}
+    return {"course_step_m": step, "course_force_n": least, "predicted_force_n": peak["predicted_force_n"]}
 
 
 def held_against(config: TestConfig, predictions: Sequence[str | PathLike[str]]) -> TestConfig:

@@ -12,7 +12,7 @@ over all modes: what the first instant of a contact feels; over the rigid-body m
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from rt_kernels.model.manipulator_file import manipulator_of
 from rt_kernels.model.modes import ModalBody
 from rt_kernels.model.urdf import read_urdf_craft
 from rt_kernels.multibody.flexible import FlexibleTree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHOWN = 12  # modes
 
@@ -328,7 +331,7 @@ def _centre(seen: CraftView, link: Link) -> np.ndarray:
     return found
 
 
-def _draw_tree(axes: Any, seen: CraftView, places: np.ndarray, plane: tuple[int, int], size: float) -> None:
+def _draw_tree(axes: "Axes", seen: CraftView, places: np.ndarray, plane: tuple[int, int], size: float) -> None:
     """Bodies at their centres of mass, size by mass; lines from what they hang on; ports, thrusters, centre of mass of the whole."""
     flat = list(plane)
     for start, end, bends in _skeleton(seen):
@@ -339,8 +342,9 @@ def _draw_tree(axes: Any, seen: CraftView, places: np.ndarray, plane: tuple[int,
         if link.body.mass > 0.0:
             centre = _centre(seen, link)
             axes.plot(*np.array([p, centre])[:, flat].T, color="0.8", linewidth=0.8)
-            axes.scatter(*centre[flat], s=10.0 + 120.0 * (link.body.mass / heaviest) ** (2 / 3), color=COLOURS[0], alpha=0.5, linewidths=0)
-            axes.annotate(link.name, centre[flat], fontsize=6, alpha=0.8, xytext=(2, 3), textcoords="offset points")
+            x, y = centre[flat]
+            axes.scatter(x, y, s=10.0 + 120.0 * (link.body.mass / heaviest) ** (2 / 3), color=COLOURS[0], alpha=0.5, linewidths=0)
+            axes.annotate(link.name, (x, y), fontsize=6, alpha=0.8, xytext=(2, 3), textcoords="offset points")
     arrows = [(port.position + seen.rest.centre, port.rotation[:, 0], port.name, COLOURS[1]) for port in seen.ports]
     for t in seen.craft.thrusters:
         R, p = _frame(seen.craft, seen.rest, t.body, t.node)
@@ -354,7 +358,7 @@ def _draw_tree(axes: Any, seen: CraftView, places: np.ndarray, plane: tuple[int,
     axes.grid(True, linewidth=0.4, alpha=0.5)
 
 
-def _draw_mode(axes: Any, seen: CraftView, places: np.ndarray, mode: int, size: float) -> None:
+def _draw_mode(axes: "Axes", seen: CraftView, places: np.ndarray, mode: int, size: float) -> None:
     """The skeleton at rest and displaced, and on every place a cross that turns with it: a cross that has turned alone is torsion."""
     field = seen.fields[mode]
     arm = 0.06 * size

@@ -192,7 +192,7 @@ class Prediction:
         return "; ".join(reasons) + rest
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

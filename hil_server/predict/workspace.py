@@ -10,7 +10,7 @@ Directions: translations along X, Y, Z of W; rotations about axes of W through t
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from hil_server.config.checks import Table
 from hil_server.errors import ConfigurationError, UsageError
 from rt_kernels.algebra.arrays import quat_exponential, quat_multiply
 from rt_kernels.stewart.platform import PARAMETERS, Platform, place_batch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHIPPED = Path(__file__).parents[2] / "stand_configs" / "stands"
 AXES = ("x", "y", "z", "roll", "yaw", "pitch")
@@ -215,7 +218,7 @@ def draw(platform: Platform, file: str | Path, X_WP: np.ndarray | None = None) -
     figure.savefig(file, dpi=110)
 
 
-def _draw_ranges(ax: Any, ranges: list[AxisRange], unit: str) -> None:
+def _draw_ranges(ax: "Axes", ranges: list[AxisRange], unit: str) -> None:
     for place, r in enumerate(ranges):
         ax.barh(place, r.high - r.low, left=r.low, color="tab:blue", alpha=0.6)
         ax.text(r.low, place, f" {r.low:.3g} ({r.low_end})", va="center", fontsize=8)

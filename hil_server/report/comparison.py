@@ -23,14 +23,16 @@ from typing import Any
 import numpy as np
 
 from hil_server.errors import HilError, UsageError
-from hil_server.exchange.scalars import yaw_pitch_roll
+from hil_server.judge.peaks import loads_of
 from hil_server.judge.record_time import in_words
-from hil_server.log.moments import MOMENTS, STAND, Moments, peaks_of
+from hil_server.judge.run import Run
+from hil_server.log.moments import MOMENTS, STAND
 from hil_server.log.reader import Log, read_log
 from hil_server.log.record import scalar_names
 from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, percent, pill, section, table_html, text, verdict_html
 from hil_server.report.guarded import guarded
+from hil_server.requirements.angles import yaw_pitch_roll
 from rt_kernels.layout import BITS
 
 BEFORE_CONTACT_S = 1.0
@@ -131,19 +133,20 @@ def groups(log: Log, asked: Sequence[str]) -> list[tuple[str, str, tuple[str, ..
     return [*GROUPS, *((c.name, c.unit, tuple(scalar_names(c.name, c.count)), False) for c in more)]
 
 
-def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequence[str] = ()) -> Comparison:
+def compare_runs(a: Run, b: Run, before_s: float = BEFORE_CONTACT_S, asked: Sequence[str] = ()) -> Comparison:
     """Compares two runs. before_s: how much of the approach counts; asked: auxiliary channels beside. Raises UsageError when they share no
     time or a channel is not in both."""
-    contacts, captures = [_moments(log) for log in (a, b)], []
+    logs = a.log, b.log
+    contacts, captures = [_moments(log) for log in logs], []
     aligned = all(contact is not None for contact, _ in contacts)
-    zero = [contact if aligned and contact is not None else _start(log) for log, (contact, _) in zip((a, b), contacts, strict=True)]
+    zero = [contact if aligned and contact is not None else _start(log) for log, (contact, _) in zip(logs, contacts, strict=True)]
     for contact, capture in contacts:
         captures.append(None if capture is None or contact is None else capture - contact)
     time_a, time_b, window = _common_time(a, b, zero, before_s if aligned else None)
     inside, inside_b = ((t >= window[0]) & (t <= window[1]) for t in (time_a, time_b))
     found = []
-    of_a, of_b = quantities(a, asked), quantities(b, asked)
-    for group, unit, names, is_wrench in groups(a, asked):
+    of_a, of_b = (quantities(log, asked) for log in logs)
+    for group, unit, names, is_wrench in groups(a.log, asked):
         largest = float(np.abs(of_a[group][inside]).max(initial=0.0))
         for i, name in enumerate(names):
             ours = of_a[group][inside, i]
@@ -152,35 +155,38 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
             peak = float(np.abs(of_b[group][inside_b, i]).max(initial=np.abs(theirs).max()))
             found.append(_difference(group, name, unit, time_a[inside], ours, theirs, is_wrench, peak, largest))
     return Comparison(
-        a=a.header.run_id,
-        b=b.header.run_id,
+        a=a.log.header.run_id,
+        b=b.log.header.run_id,
         aligned="first contact" if aligned else "start of run",
         window_s=window,
         first_contact_s=(contacts[0][0], contacts[1][0]),
         capture_s=(captures[0], captures[1]),
         channels=tuple(found),
-        signals=_signals(a, b, zero, window),
+        signals=_signals(*logs, zero, window),
         variant=_variant(a, b),
         absorbed_j=(_absorbed(a, contacts[0][0]), _absorbed(b, contacts[1][0])),
         moments=_by_moment(a, b),
-        thinned=tuple(f"{log.header.run_id}: {words}" for log in (a, b) if (words := in_words(log))),
+        thinned=tuple(f"{run.log.header.run_id}: {words}" for run in (a, b) if (words := in_words(run))),
     )
 
 
-def _absorbed(log: Log, contact_s: float | None) -> float:
+def _absorbed(run: Run, contact_s: float | None) -> float:
     """Energy of relative motion at the first contact (without one: at the run's start) less that at the end of the run's closed loop, J:
     the other run has no part in it."""
-    ends = (_start(log) if contact_s is None else contact_s, _loop_end(log, log.time_s))
+    log = run.log
+    ends = (_start(log) if contact_s is None else contact_s, _loop_end(run, log.time_s))
     before, after = np.interp(ends, log.time_s, log.records["kinetic_energy"])
     return float(before - after)
 
 
-def _by_moment(a: Log, b: Log) -> tuple[tuple[str, float | None, float | None, float | None, float | None], ...]:
-    of_a, of_b = ({row["moment"]: row for row in peaks_of(log.records).rows()} for log in (a, b))
+def _by_moment(a: Run, b: Run) -> tuple[tuple[str, float | None, float | None, float | None, float | None], ...]:
+    of_a, of_b = ({row["moment"]: row for row in loads_of(run)} for run in (a, b))
     found = []
     for moment in (name for name in MOMENTS if name in of_a or name in of_b):
-        one, two = of_a.get(moment, {}), of_b.get(moment, {})
-        found.append((moment, one.get("force_n"), two.get("force_n"), one.get("moment_n_m"), two.get("moment_n_m")))
+        (force_a, moment_a), (force_b, moment_b) = (
+            (rows[moment]["force_n"], rows[moment]["moment_n_m"]) if moment in rows else (None, None) for rows in (of_a, of_b)
+        )
+        found.append((moment, force_a, force_b, moment_a, moment_b))
     return tuple(found)
 
 
@@ -200,12 +206,11 @@ def _signals(a: Log, b: Log, zero: list[float], window: tuple[float, float]) -> 
     return tuple(sorted(found, key=lambda row: min(t for t in row[1:] if t is not None)))
 
 
-def _variant(a: Log, b: Log) -> tuple[str, ...]:
+def _variant(a: Run, b: Run) -> tuple[str, ...]:
     from hil_server.judge.loads import differences
-    from hil_server.line.run_header import configuration
 
     try:
-        return tuple(differences(configuration(a), configuration(b)))
+        return tuple(differences(a.configuration, b.configuration))
     except HilError:
         return ()
 
@@ -223,22 +228,22 @@ def _moments(log: Log) -> tuple[float | None, float | None]:
     return (contact if contact >= 0.0 else None, capture if capture >= 0.0 else None)
 
 
-def _common_time(a: Log, b: Log, zero: list[float], before_s: float | None) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
-    if not a.ticks or not b.ticks:
-        raise UsageError(f"{(b if a.ticks else a).path}: the log holds no tick")
-    time_a, time_b = a.time_s - zero[0], b.time_s - zero[1]
+def _common_time(a: Run, b: Run, zero: list[float], before_s: float | None) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
+    if not a.log.ticks or not b.log.ticks:
+        raise UsageError(f"{(b if a.log.ticks else a).log.path}: the log holds no tick")
+    time_a, time_b = a.log.time_s - zero[0], b.log.time_s - zero[1]
     start = max(float(time_a[0]), float(time_b[0]), -np.inf if before_s is None else -before_s)
     stop = min(float(time_a[-1]), float(time_b[-1]))
     if before_s is not None:
-        stop = min(stop, *(_loop_end(log, times) for log, times in ((a, time_a), (b, time_b))))
+        stop = min(stop, *(_loop_end(run, times) for run, times in ((a, time_a), (b, time_b))))
     if stop <= start:
-        raise UsageError(f"{a.path} and {b.path} share no time around their alignment")
+        raise UsageError(f"{a.log.path} and {b.log.path} share no time around their alignment")
     return time_a, time_b, (start, stop)
 
 
-def _loop_end(log: Log, times: np.ndarray) -> float:
+def _loop_end(run: Run, times: np.ndarray) -> float:
     """Last time in the closed loop, or of the log when it was never closed (a recording)."""
-    closed = np.flatnonzero(Moments().of(log.records) != STAND)
+    closed = np.flatnonzero(run.moments != STAND)
     return float(times[closed[-1]] if len(closed) else times[-1])
 
 
@@ -341,8 +346,8 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out:
     Raises LogError, UsageError.
     """
     limits = tolerances(tolerance)
-    a, b = read_log(path_a), read_log(path_b)
-    result = compare_logs(a, b, asked=asked)
+    a, b = (Run(read_log(path)) for path in (path_a, path_b))
+    result = compare_runs(a, b, asked=asked)
     found = judged(result, limits, measure)
     figures = result.to_dict() | {"tolerances": limits, "measure": measure, "verdict": found.verdict, "text": str(found),
                                   "beyond": [list(row) for row in found.beyond]}  # fmt: skip
@@ -350,7 +355,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out:
         path = Path(out)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(comparison_page(a, b, result, asked, found), encoding="utf-8")
+            path.write_text(comparison_page(a.log, b.log, result, asked, found), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}") from error
         figures["page"] = str(path)

@@ -9,6 +9,8 @@ import numpy as np
 
 from hil_server.config import criticality
 from hil_server.judge.margins import Margin
+from hil_server.judge.run import Run
+from hil_server.judge.summary import Requirement, Summary
 from hil_server.judge.verdict import Verdict, bars, margin_bars
 from hil_server.log.reader import Log
 from hil_server.pages.curves import Plot
@@ -22,23 +24,21 @@ OF_STAND = 3
 HOST = ("free-running", "soft, no real-time privilege", "real time")
 
 
-def opening(log: Log, s: Mapping[str, Any], found: Verdict, document: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]],
-            stand: Sequence[Margin], next_looks: Sequence[tuple[str, str, str]]) -> list[str]:  # fmt: skip
-    """The first elements of the report. document: the configuration of the run as plain tables; next_looks: of
-    `hil_server.judge.verdict`."""
-    test = document.get("test", {})
-    title = test.get("name") or s["run"]
+def opening(run: Run, s: Summary, found: Verdict, stand: Sequence[Margin], looks: Sequence[tuple[str, str, str]]) -> list[str]:
+    """The first elements of the report. stand, looks: of `hil_server.judge.verdict`."""
+    log = run.log
+    title = run.document.get("test", {}).get("name") or s.run
     parts = [
-        f'<h1>{text(title)} <span class="note">{text(s["run"]) if s["run"] != title else ""}</span></h1>',
+        f'<h1>{text(title)} <span class="note">{text(s.run) if s.run != title else ""}</span></h1>',
         verdict_html(found.level, found.word.upper(), found.line),
         '<div class="columns">',
-        f'<div class="first">{_made("Margins", lambda: _margins(requirements, stand))}{_made("Done to the run", lambda: _done(s))}</div>',
-        f"<div>{_made('Facts', lambda: facts_html(facts(log, s, document)))}{_made('Next', lambda: _next(next_looks))}</div>",
+        f'<div class="first">{_made("Margins", lambda: _margins(s.requirements, stand))}{_made("Done to the run", lambda: _done(s))}</div>',
+        f"<div>{_made('Facts', lambda: facts_html(facts(run, s)))}{_made('Next', lambda: _next(looks))}</div>",
         "</div>",
     ]
     if log.ticks:
         shown = drawn(("Contact force", lambda: [pictures.force_with_phases(log)]), ("Approach", lambda: [pictures.approach(log)]),
-                      ("Third picture", lambda: [telling(log)]))  # fmt: skip
+                      ("Third picture", lambda: [telling(run)]))  # fmt: skip
         parts.append(f'<div class="pictures">{shown}</div>')
         parts.append(
             '<p class="note screen">Drag across a curve to zoom, double-click for the whole run; arrows, + and − from the keyboard; '
@@ -52,9 +52,9 @@ def _made(what: str, make: Callable[[], str]) -> str:
     return "".join(guarded(what, lambda: [make()], alone=False))
 
 
-def _done(s: Mapping[str, Any]) -> str:
+def _done(s: Summary) -> str:
     """What was done to the run by hand or by its files, the first lines of it."""
-    rows = s.get("done_to_the_run") or ()
+    rows = s.done_to_the_run
     if not rows:
         return ""
     # what changes the figures first, then plain commands, each in the order of time
@@ -64,7 +64,7 @@ def _done(s: Mapping[str, Any]) -> str:
     return f'<h3>Done to the run</h3><ul class="next">{lines}</ul>{more}'
 
 
-def _margins(requirements: Sequence[Mapping[str, Any]], stand: Sequence[Margin]) -> str:
+def _margins(requirements: Sequence[Requirement], stand: Sequence[Margin]) -> str:
     parts = []
     if requirements:
         more = len(requirements) - SHOWN
@@ -84,16 +84,17 @@ def _next(looks: Sequence[tuple[str, str, str]]) -> str:
     return f'<h3>What to look at next</h3><ol class="next">{rows}</ol>'
 
 
-def facts(log: Log, s: Mapping[str, Any], document: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def facts(run: Run, s: Summary) -> list[tuple[str, object]]:
     """Date, test, stand, operator, conditions: (name, value) of what the log knows."""
+    log, document = run.log, run.document
     test = document.get("test", {})
     crafts = [_craft(document.get(key, {})) for key in ("active_vehicle", "target_vehicle")]
     unit = document.get("mechanism", {}).get("name", "")
     stand = document.get("stand", {}).get("name", "") or test.get("stand", "")
-    where = {"live": "live", "simulation": "simulation"}.get(s["mode"], s["mode"] or "run")
-    host = HOST[s["realtime_mode"] % 3] if s["mode"] == "live" and log.ticks else ""
+    where = {"live": "live", "simulation": "simulation"}.get(s.mode, s.mode or "run")
+    host = HOST[s.realtime_mode % 3] if s.mode == "live" and log.ticks else ""
     compensation = document.get("compensation", {}).get("part", "")
-    delay = f", {1e3 * s['loop_delay_s']:.2f} ms delay" if s["loop_delay_s"] else ""
+    delay = f", {1e3 * s.loop_delay_s:.2f} ms delay" if s.loop_delay_s else ""
     return [
         ("Date", Markup(f'<time datetime="{_date(log, "%Y-%m-%dT%H:%M:%SZ")}">{_date(log, "%Y-%m-%d %H:%M UTC")}</time>')),
         ("Test", test.get("description", "")),
@@ -104,25 +105,25 @@ def facts(log: Log, s: Mapping[str, Any], document: Mapping[str, Any]) -> list[t
         ("Conditions", conditions(document.get("initial_conditions", {}))),
         ("Compensation", f"{compensation}{delay}" if compensation else ""),
         ("Impact", _impact(s)),
-        ("Duration", f"{s['duration_s']:.2f} s, {len(s['contacts'])} contact{'' if len(s['contacts']) == 1 else 's'}"),
+        ("Duration", f"{s.duration_s:.2f} s, {len(s.contacts)} contact{'' if len(s.contacts) == 1 else 's'}"),
         ("Notes", test.get("notes", "")),
     ]
 
 
-def _impact(s: Mapping[str, Any]) -> str:
-    if s.get("impact_force_n") is None:
+def _impact(s: Summary) -> str:
+    if s.impact_force_n is None:
         return ""
-    marks = next((row.get("marks") for row in s["peaks"] if row["moment"] == "impact"), None)
-    mean = (s.get("peak_worth") or {}).get("mean_n")
+    marks = next((row.get("marks") for row in s.peaks if row["moment"] == "impact"), None)
+    mean = s.peak_worth and s.peak_worth["mean_n"]
     worth = f"; mean over 10 ms {mean:.0f} N" if mean is not None else ""
-    return f"{s['impact_force_n']:.0f} N, {s['impact_moment_n_m']:.0f} N.m{worth}" + (f" ({'; '.join(marks)})" if marks else "")
+    return f"{s.impact_force_n:.0f} N, {s.impact_moment_n_m:.0f} N.m{worth}" + (f" ({'; '.join(marks)})" if marks else "")
 
 
 def _date(log: Log, form: str) -> str:
     return time.strftime(form, time.gmtime(log.header.created))
 
 
-def _craft(vehicle: Mapping[str, Any]) -> str:
+def _craft(vehicle: Mapping[str, object]) -> str:
     mass = vehicle.get("mass_kg")
     weight = f" ({mass / 1000:.4g} t)" if isinstance(mass, int | float) else ""
     return f"{vehicle['name']}{weight}" if vehicle.get("name") else ""
@@ -151,15 +152,19 @@ def conditions(initial: Mapping[str, Any]) -> str:
     return "; ".join([*parts, f"R1 {r1:.2f}, R2 {r2:.2f}"])
 
 
-def telling(log: Log) -> Plot:
+def telling(run: Run) -> Plot:
     """The picture beside force and approach, of what this kind of run is about: an arm's motors, flexible parts and joints of a craft, the
     docking unit's travel, the legs' following, else the energy."""
+    log = run.log
     third: Plot | None = None
     if any(channel.name == "arm_motor_torque" for channel in log.header.aux):
         torque = log.aux("arm_motor_torque").reshape(log.ticks, -1)
         third = pictures.plot(log, "Arm: motors' torques", "N.m", torque, tuple(f"joint {j + 1}" for j in range(torque.shape[1])))
-    for made in (pictures.structure, pictures.joints, unit_course.state):
-        third = third or next((one for one in made(log) if one.values is not None), None)
+    topics: tuple[Callable[[], list[Plot]], ...] = (
+        lambda: pictures.structure(log), lambda: pictures.joints(log), lambda: unit_course.state(run),
+    )  # fmt: skip
+    for made in topics:
+        third = third or next((one for one in made() if one.values is not None), None)
     if third is None and not log.records["contact"].any() and np.ptp(log.records["leg_setpoint"], axis=0).any():
         third = pictures.legs(log)[1 if log.records["following_error"].any() else 0]
     return third or pictures.energy(log)[0]

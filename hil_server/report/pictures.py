@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.exchange.scalars import yaw_pitch_roll
 from hil_server.judge.crafts import names_in, series
 from hil_server.log.reader import Log
 from hil_server.pages.curves import Plot
+from hil_server.requirements.angles import yaw_pitch_roll
 from rt_kernels.codes import code_name
 
 FORCE, MOMENT = ("Fx", "Fy", "Fz"), ("Mx", "My", "Mz")

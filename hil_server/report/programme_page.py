@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.errors import attempt
+from hil_server.judge.summary import Requirement
 from hil_server.judge.verdict import bars, used
 from hil_server.log.moments import STAND, Moments
 from hil_server.log.reader import Log, read_log
@@ -91,13 +92,13 @@ class ProgrammePage:
                 "impact, N.m", "docking, N", "docking, N.m", *(["arm margin"] if arms else []), "R1", *(["faults"] if faults else []),
                 "|force|", "|moment|"]  # fmt: skip
         span, tops = self._scales()
-        cells: list[list[Any]] = []
+        cells: list[list[object]] = []
         for number, description, expect in self.variants:
             row = rows.get(number)
             variant = Markup(f"{self._link(row) if row else text(number)}<small>{text(description)}</small>")
             if row is None:
                 state = "not run" if number in not_run else "to come"
-                empty: list[Any] = [None] * (len(head) - 3)
+                empty: list[object] = [None] * (len(head) - 3)
                 cells.append([variant, "", state, *empty])
                 continue
             verdict = str(row["verdict"])
@@ -128,7 +129,7 @@ class ProgrammePage:
         force, moment = (max((float(np.nanmax(c[k], initial=0.0)) for c in self._curves.values()), default=0.0) for k in (1, 3))
         return (-BEFORE_S, longest), (max(force, 1.0), max(moment, 1.0))
 
-    def _sparks(self, number: str, span: tuple[float, float], tops: tuple[float, float]) -> tuple[Any, Any]:
+    def _sparks(self, number: str, span: tuple[float, float], tops: tuple[float, float]) -> tuple[Markup | None, Markup | None]:
         if number not in self._curves:
             return None, None
         t_force, force, t_moment, moment = self._curves[number]
@@ -140,13 +141,14 @@ class ProgrammePage:
 
     def _requirements(self) -> list[str]:
         """Every requirement over the variants: how often it failed, and the variant that came nearest to its limit or beyond."""
-        found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+        found: dict[str, list[tuple[str, Requirement]]] = {}
         for row in self._rows:
             for one in row.get("requirements") or ():
                 found.setdefault(one["name"], []).append((row["number"], one))
         if not found:
             return []
-        worst, rows = [], []
+        worst: list[Requirement] = []
+        rows = []
         for name, every in found.items():
             judged = [(number, one) for number, one in every if one["verdict"] != "not judged"]
             bad = [number for number, one in judged if one["verdict"] == "violated"]
@@ -178,15 +180,16 @@ def _good(row: Mapping[str, Any]) -> bool:
     return bool(row["passed"]) and not _violated(row)
 
 
-def _left(one: Mapping[str, Any]) -> float:
+def _left(one: Requirement) -> float:
     """What is left of its limit, for the order: share where there is one, else the margin."""
     share = used(one)
-    if share is not None and one.get("margin") is not None and one["limit"]:
-        return float(one["margin"]) / abs(float(one["limit"]))
-    return float(one["margin"]) if isinstance(one.get("margin"), int | float) else np.inf
+    margin, limit = one.get("margin"), one.get("limit")
+    if margin is None:
+        return np.inf
+    return margin / abs(limit) if share is not None and limit else margin
 
 
-def _smallest(row: Mapping[str, Any]) -> Any:
+def _smallest(row: Mapping[str, Any]) -> Markup | None:
     """The requirement that is nearest to its limit, with what is left of it."""
     judged = [one for one in row.get("requirements") or () if one["verdict"] != "not judged"]
     if not judged:
@@ -203,7 +206,7 @@ def peak(row: Mapping[str, Any], which: int) -> float | None:
     return float(found) if isinstance(found, int | float) else None
 
 
-def _peak(row: Mapping[str, Any], key: str) -> Any:
+def _peak(row: Mapping[str, Any], key: str) -> object:
     """A figure of the summary; marked where a fault was injected or periods were missed in its window."""
     value = row.get(key)
     moments = [one for one in row.get("peaks") or () if one["moment"] != "stand"]

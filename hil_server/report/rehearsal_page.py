@@ -1,18 +1,19 @@
 """The rehearsal record for people: score sheet and pictures of one run for its report, and the page of the trend."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hil_server.exchange.scalars import yaw_pitch_roll
 from hil_server.judge import rehearsal
 from hil_server.judge.arm_margin import arm_margin
 from hil_server.judge.record_time import in_words
-from hil_server.log.reader import Log
+from hil_server.judge.run import Run
 from hil_server.pages.curves import Plot
 from hil_server.pages.html import document, section, table_html, text
 from hil_server.report import pictures
 from hil_server.report.guarded import drawn, guarded
+from hil_server.requirements.angles import yaw_pitch_roll
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,41 +47,41 @@ ROWS = (
 )
 
 
-def sections(log: Log) -> list[str]:
+def sections(run: Run) -> list[str]:
     """Score sheet and pictures of a berthing run, as sections of its report."""
-    found = guarded("Score sheet", lambda: [section("Score sheet", _sheet(log))])
-    if rehearsal.flight(log).any():
-        found.append(section("Flight", drawn(("Flight", lambda: flight(log)))))
-    return found + guarded("Arm", lambda: _arm(log))
+    found = guarded("Score sheet", lambda: [section("Score sheet", _sheet(run))])
+    if rehearsal.flight(run).any():
+        found.append(section("Flight", drawn(("Flight", lambda: flight(run)))))
+    return found + guarded("Arm", lambda: _arm(run))
 
 
-def _sheet(log: Log) -> str:
-    sheet = rehearsal.score_sheet(log)
+def _sheet(run: Run) -> str:
+    sheet = rehearsal.score_sheet(run)
     rows = [(title, _scaled(sheet.get(key), factor)) for title, key, factor in ROWS]
     rows += [(f"… by {name.replace('_', ' ')}", count) for name, count in sheet.get("stopped_by", {}).items() if count]
-    sentence = in_words(log)
+    sentence = in_words(run)
     return table_html((), rows) + (f'<p class="note">{text(sentence)}.</p>' if sentence else "")
 
 
-def _arm(log: Log) -> list[str]:
-    margin = arm_margin(log)
+def _arm(run: Run) -> list[str]:
+    margin = arm_margin(run)
     if margin is None:
         return []
     joints = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
     body = f"<p>{text(margin['text'])}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
-    return [section("Arm", body + drawn(("Compliance and loads", lambda: arm(log))))]
+    return [section("Arm", body + drawn(("Compliance and loads", lambda: arm(run))))]
 
 
-def _scaled(value: Any, factor: float) -> Any:
+def _scaled(value: object, factor: float) -> object:
     return factor * value if isinstance(value, float) else value
 
 
-def flight(log: Log) -> list[Plot]:
+def flight(run: Run) -> list[Plot]:
     """Relative pose, the operator's sticks and demanded rates, loads against the arm's limits, from the closing of the loop on."""
-    flown = rehearsal.flight(log)
+    log, flown = run.log, rehearsal.flight(run)
     r, t = log.records[flown], log.time_s[flown]
-    load, limits = rehearsal.arm_load(log), rehearsal.arm_limits(log)
-    translation, rotation = (axis[flown] for axis in rehearsal.sticks(log))
+    load, limits = rehearsal.arm_load(run), rehearsal.arm_limits(run)
+    translation, rotation = (axis[flown] for axis in rehearsal.sticks(run))
     contact = [np.linalg.norm(r["F_T"][:, i : i + 3], axis=1)[:, None] for i in (0, 3)]
     rows: list[tuple[str, str, np.ndarray, tuple[str, ...], float | None]] = [
         ("Position of A in T", "mm", 1e3 * r["X_TA"][:, :3], ("x", "y", "z"), None),
@@ -98,10 +99,10 @@ def flight(log: Log) -> list[Plot]:
             for title, unit, values, names, limit in rows]  # fmt: skip
 
 
-def arm(log: Log) -> list[Plot]:
+def arm(run: Run) -> list[Plot]:
     """Compliance and loads, from the closing of the loop on: how far the arm gives at the payload's grapple fixture, the wrench there, the
     motors' torques, and the loads of the payload's docking interface."""
-    flown = rehearsal.flight(log)
+    log, flown = run.log, rehearsal.flight(run)
     r, t = log.records[flown], log.time_s[flown]
     give, load, motor = (log.aux(f"arm_{name}")[flown] for name in ("deflection", "wrench_E", "motor_torque"))
     force, moment = ("Fx", "Fy", "Fz"), ("Mx", "My", "Mz")
@@ -117,7 +118,7 @@ def arm(log: Log) -> list[Plot]:
     return [Plot(*row[:2], t, *row[2:], marks=pictures.events(log)) for row in rows]
 
 
-def page(sheets: list[dict[str, Any]]) -> str:
+def page(sheets: Sequence[rehearsal.Sheet]) -> str:
     """The trend over every operator's attempts as one HTML page that needs nothing but a browser."""
     from hil_server.pages import figures
 
@@ -133,17 +134,21 @@ def page(sheets: list[dict[str, Any]]) -> str:
     return document("Rehearsals", parts)
 
 
-def trend_picture(attempts: list[dict[str, Any]]) -> "Figure":
+def trend_picture(attempts: Sequence[rehearsal.Sheet]) -> "Figure":
     """Time, miss, load and use of the sticks over the attempts; a ring marks one without capture."""
     from hil_server.pages import figures
 
-    topics = (("time_to_capture_s", "to capture, s", 1.0), ("lateral_miss_m", "miss at contact, mm", 1e3),
-              ("peak_contact_force_n", "contact force, N", 1.0), ("stick_translation_s", "translation stick, s", 1.0))  # fmt: skip
+    topics = (
+        ([s.get("time_to_capture_s") for s in attempts], "to capture, s", 1.0),
+        ([s.get("lateral_miss_m") for s in attempts], "miss at contact, mm", 1e3),
+        ([s.get("peak_contact_force_n") for s in attempts], "contact force, N", 1.0),
+        ([s.get("stick_translation_s") for s in attempts], "translation stick, s", 1.0),
+    )
     drawn, axes = figures.figure(len(topics), 1.8)
     number = np.arange(1, len(attempts) + 1)
     captured = np.array([s["captured"] for s in attempts])
-    for one, (key, label, factor) in zip(axes, topics, strict=True):
-        values = np.array([np.nan if s.get(key) is None else factor * s[key] for s in attempts])
+    for one, (course, label, factor) in zip(axes, topics, strict=True):
+        values = np.array([np.nan if value is None else factor * value for value in course])
         one.plot(number, values, "-", color=figures.COLOURS[0], linewidth=0.8)
         one.plot(number[captured], values[captured], "o", color=figures.COLOURS[2], markersize=5)
         one.plot(number[~captured], values[~captured], "o", color=figures.COLOURS[1], markersize=6, fillstyle="none")

@@ -36,7 +36,7 @@ def body(document: Mapping[str, Any], devices: Mapping[str, str]) -> str:
     return f"{signed}<h3>This program is not relied on for</h3><ul>{items}</ul>"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_shown, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

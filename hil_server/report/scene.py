@@ -9,6 +9,7 @@ import numpy as np
 from hil_server import registry
 from hil_server.config import TestConfig, physics
 from hil_server.errors import HilError
+from hil_server.judge.run import Run
 from hil_server.log.reader import Log
 from hil_server.pages.html import text
 from hil_server.report.pictures import phases
@@ -52,19 +53,18 @@ def instants(log: Log) -> np.ndarray:
     return np.unique(np.clip(rows, 0, log.ticks - 1))
 
 
-def scene(log: Log, config: TestConfig | None) -> str:
-    """A figure that `scene.js` draws: shapes once, poses of their bodies at every instant; empty for a run whose unit cannot be told.
-    config: of the run, None where it cannot be read."""
-    if config is None:
+def scene(run: Run) -> str:
+    """A figure that `scene.js` draws: shapes once, poses of their bodies at every instant; empty for a run whose unit cannot be told."""
+    log, config = run.log, run.config
+    if config is None or (part := registry.part_of_table("mechanisms", config.mechanism)) is None:
         return ""
     try:
-        part: Any = registry.part("mechanisms", config.mechanism["part"])
         table = {p.key: p.default for p in part.PARAMETERS} | dict(config.mechanism)
         unit: Picture = getattr(part, "PICTURE", Picture)(table)
     except (HilError, KeyError, AttributeError, TypeError, ValueError):
         return ""
     rows = instants(log)
-    bodies: list[dict[str, Any]] = []
+    bodies: list[dict[str, list[float]]] = []
     for row in rows:
         X_TA = log.records["X_TA"][row].tolist()
         if not np.isfinite(X_TA).all():
@@ -102,7 +102,7 @@ def scene(log: Log, config: TestConfig | None) -> str:
     )
 
 
-def _stand(log: Log, config: TestConfig, rows: np.ndarray) -> dict[str, Any] | None:
+def _stand(log: Log, config: TestConfig, rows: np.ndarray) -> dict[str, list[list[list[float]]]] | None:
     """Joints of base and platform in T at every instant; None for a test without a stand that moves (a rehearsal)."""
     platform, mounting = config.stand["platform"], config.stand["mounting"]
     if config.test.get("rehearsal") or not np.ptp(log.records["X_WP"][rows], axis=0).any():

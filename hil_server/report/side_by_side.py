@@ -5,15 +5,17 @@ measured against. Its figures are of impact and damping; the largest force of ea
 row of its own. Axial is along X of the target port, lateral across it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from hil_server.errors import attempt
-from hil_server.log.moments import IMPACT, MOMENTS, STAND, Moments, peaks_of
-from hil_server.log.reader import Log, read_log
+from hil_server.judge.peaks import loads_of
+from hil_server.judge.run import Run
+from hil_server.log.moments import IMPACT, MOMENTS, STAND
+from hil_server.log.reader import read_log
 from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, section, table_html, text
 from hil_server.report.guarded import guarded
@@ -35,13 +37,32 @@ LATER = tuple(MOMENTS)[IMPACT + 1 :]
 LOADS = ("axial_n", "pull_n", "lateral_n", "bending_n_m")
 
 
-def figures_of(log: Log) -> dict[str, float | None]:
+class Design(TypedDict):
+    """One design of a case: its variant, its log, figures of its run (`figures_of`; none of one whose log cannot be read)."""
+
+    design: str
+    number: str
+    verdict: str
+    log: str | None
+    figures: dict[str, float | None]
+    not_available: list[dict[str, str]]
+
+
+class Case(TypedDict):
+    """Designs that met the same case, the reference first; text: what the others change against it."""
+
+    case: str
+    designs: list[Design]
+    text: list[str]
+
+
+def figures_of(run: Run) -> dict[str, float | None]:
     """Peaks of one run in SI units (keys of FIGURES, of the impact; `force_n MOMENT` of the others), `capture_s` from the first contact;
     None for what the run does not have."""
-    r = log.records
-    loop = np.flatnonzero(Moments().of(r) == IMPACT)
+    log, r = run.log, run.log.records
+    loop = np.flatnonzero(run.moments == IMPACT)
     found: dict[str, float | None] = dict.fromkeys((key for key, *_ in FIGURES))
-    found |= {f"force_n {row['moment']}": row["force_n"] for row in peaks_of(r).rows() if row["moment"] in LATER}
+    found |= {f"force_n {row['moment']}": row["force_n"] for row in loads_of(run) if row["moment"] in LATER}
     contact, capture = r["first_contact_time"].max(initial=-1.0), r["capture_time"].max(initial=-1.0)
     found["capture_s"] = float(capture - contact) if capture >= 0.0 <= contact else None
     if not len(loop):
@@ -62,24 +83,24 @@ def figures_of(log: Log) -> dict[str, float | None]:
     return found
 
 
-def compared(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def compared(rows: Iterable[Mapping[str, Any]]) -> list[Case]:
     """The cases of a programme's rows (keys number, case, design, verdict, log): name and designs, each with its figures; reference first.
 
     A run whose log cannot be read has no figures."""
-    cases: dict[str, list[dict[str, Any]]] = {}
+    cases: dict[str, list[Design]] = {}
     for row in rows:
         if not row.get("case"):
             continue
         missing: list[dict[str, str]] = []
         log = row.get("log")
-        figures = attempt("figures", lambda log=log: figures_of(read_log(log)), {}, missing) if log else {}  # type: ignore[misc]
-        entry = {"design": row["design"], "number": row["number"], "verdict": row["verdict"], "log": log, "figures": figures,
-                 "not_available": missing}  # fmt: skip
+        figures = attempt("figures", lambda log=log: figures_of(Run(read_log(log))), {}, missing) if log else {}  # type: ignore[misc]
+        entry: Design = {"design": row["design"], "number": row["number"], "verdict": row["verdict"], "log": log, "figures": figures,
+                         "not_available": missing}  # fmt: skip
         cases.setdefault(row["case"], []).append(entry)
     return [{"case": case, "designs": designs, "text": _sentences(designs)} for case, designs in cases.items()]
 
 
-def _sentences(designs: Sequence[dict[str, Any]]) -> list[str]:
+def _sentences(designs: Sequence[Design]) -> list[str]:
     """What the other designs change against the first one, in words."""
     first, sentences = designs[0], []
     for other in designs[1:]:
@@ -104,10 +125,11 @@ def _against(a: float, b: float) -> str:
     return f"lower by {100.0 * (1.0 - b / a):.0f} %" if b < a else f"higher by {100.0 * (b / a - 1.0):.0f} %" if a > 0.0 else "higher"
 
 
-def table_of(case: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+def table_of(case: Case) -> tuple[list[str], list[list[object]]]:
     """Head and rows of the table of a case: one row a figure, one column a design."""
     designs = case["designs"]
-    rows: list[list[Any]] = [["end", *(d["verdict"] for d in designs)], ["capture, s", *(d["figures"].get("capture_s") for d in designs)]]
+    rows: list[list[object]] = [["end", *(d["verdict"] for d in designs)]]
+    rows.append(["capture, s", *(d["figures"].get("capture_s") for d in designs)])
     for key, words, unit, factor in FIGURES:
         values = [d["figures"].get(key) for d in designs]
         rows.append([f"{words} in the impact, {unit}", *(None if v is None else factor * v for v in values)])
@@ -118,7 +140,7 @@ def table_of(case: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     return ["", *(d["design"] for d in designs)], rows
 
 
-def write_page(name: str, cases: Sequence[dict[str, Any]], out: Path) -> Path:
+def write_page(name: str, cases: Sequence[Case], out: Path) -> Path:
     """The page of a programme in the folder `out`: for every case its words, its table, axial and lateral force of every one over time."""
     parts = [f"<h1>{text(name)}: side by side</h1>"]
     for case in cases:
@@ -133,20 +155,21 @@ def write_page(name: str, cases: Sequence[dict[str, Any]], out: Path) -> Path:
     return path
 
 
-def _drawn(case: dict[str, Any]) -> str:
+def _drawn(case: Case) -> str:
     """Axial and lateral force over the time from the first contact, a row of both for each design, on one scale."""
-    runs = [d for d in case["designs"] if d["figures"].get("axial_n") is not None]
+    runs = [(d["design"], d["log"], d["figures"]) for d in case["designs"] if d["figures"].get("axial_n") is not None]
     if not runs:
         return ""
-    top = 1.05 * max(max(d["figures"]["axial_n"], d["figures"]["lateral_n"], 1.0) for d in runs)
-    low = -1.05 * max(max(d["figures"]["pull_n"], 0.0) for d in runs)
+    top = 1.05 * max(max(figures["axial_n"] or 0.0, figures["lateral_n"] or 0.0, 1.0) for *_, figures in runs)
+    low = -1.05 * max(max(figures["pull_n"] or 0.0, 0.0) for *_, figures in runs)
     found = []
-    for run in runs:
-        log = read_log(run["log"])
-        r = log.records
-        loop = Moments().of(r) != STAND
-        t = log.time_s[loop] - max(float(r["first_contact_time"].max()), 0.0)
+    for design, log, _ in runs:
+        if log is None:
+            continue
+        flown = Run(read_log(log))
+        r, loop = flown.log.records, flown.moments != STAND
+        t = flown.log.time_s[loop] - max(float(r["first_contact_time"].max()), 0.0)
         F = r["F_T"][loop]
         values = np.column_stack([F[:, 0], np.hypot(F[:, 1], F[:, 2])])
-        found.append(embedded(Plot(run["design"], "N", t, values, ("axial", "lateral"), group=case["case"], scale=(low, top))))
+        found.append(embedded(Plot(design, "N", t, values, ("axial", "lateral"), group=case["case"], scale=(low, top))))
     return "<p>Force over the time from the first contact, on one scale.</p>" + "".join(found)

@@ -1,12 +1,10 @@
 """What the docking unit did over a run: its sensors and switches, its state as it declares it (`rt_kernels.pictures.Diagram`), and a list
 of all that happened, in order."""
 
-import tomllib
-
 import numpy as np
 
 from hil_server import registry
-from hil_server.line.run_header import CONFIGURATION
+from hil_server.judge.run import Run
 from hil_server.log.reader import Log
 from hil_server.log.record import scalar_names
 from hil_server.pages.curves import Plot
@@ -29,8 +27,9 @@ def switchings(words: np.ndarray, names: dict[str, int]) -> list[tuple[int, str,
     return sorted(found)
 
 
-def events(log: Log) -> list[tuple[float, str]]:
+def events(run: Run) -> list[tuple[float, str]]:
     """(run time s, what happened): phases, first contact, capture, sensors, commands to the unit, faults, in order."""
+    log = run.log
     if not log.ticks:
         return []
     r, t = log.records, log.time_s
@@ -42,19 +41,13 @@ def events(log: Log) -> list[tuple[float, str]]:
             found.append((float(r[field][-1]), words))
     for field, group, prefix in (("signal_discrete", "mechanism_signal", ""), ("mechanism_command", "mechanism_command", "command ")):
         found += [(float(t[i]), f"{prefix}{name} {'on' if on else 'off'}") for i, name, on in switchings(r[field], BITS[group])]
-    from hil_server.judge.summary import faults_of
-
-    found += [(float(f["time_s"]), f"{f['severity']}: {f['name']}") for f in faults_of(log)]
+    found += [(float(f["time_s"]), f"{f['severity']}: {f['name']}") for f in run.faults]
     return sorted(found, key=lambda event: event[0])
 
 
-def diagrams(log: Log) -> tuple[Diagram, ...]:
+def diagrams(run: Run) -> tuple[Diagram, ...]:
     """What the unit of this run declares; none for one that is not in software."""
-    try:
-        table = tomllib.loads(log.header.configuration.get(CONFIGURATION, "")).get("mechanism")
-    except tomllib.TOMLDecodeError:
-        return ()
-    part = registry.part_of_table("mechanisms", table)
+    part = registry.part_of_table("mechanisms", run.document.get("mechanism"))
     found: tuple[Diagram, ...] = getattr(part, "PICTURE", Picture).DIAGRAMS
     return found
 
@@ -90,10 +83,10 @@ def _series(log: Log, one: Diagram) -> tuple[np.ndarray, list[str]] | None:
     return (np.hstack(columns), names) if columns else None
 
 
-def state(log: Log) -> list[Plot]:
+def state(run: Run) -> list[Plot]:
     """The diagrams of the unit that the run has something for and in which something moves."""
-    found = []
-    for one in diagrams(log):
+    log, found = run.log, []
+    for one in diagrams(run):
         series = _series(log, one)
         if series is None or not np.ptp(series[0], axis=0).any():
             continue

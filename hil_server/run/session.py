@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from hil_server.bus.process import TelemetryProcess
     from hil_server.bus.settings import TelemetrySettings
     from hil_server.host.realtime_host import RealtimeHost
+    from hil_server.judge.run import Run
+    from hil_server.judge.summary import Summary
     from hil_server.predict.prediction import Prediction
 
 logger = logging.getLogger(__name__)
@@ -415,7 +417,9 @@ def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, 
     """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows. presses: of Ctrl-C while the loop
     ran; one more ends the making of the report, which is not made after three. `interrupted` is whether there were any; the exit
     code is then that of Ctrl-C, unless the record is lost or something else than the operator's stop has tripped the run."""
-    from hil_server.judge.summary import STOP, summarise
+    from hil_server.judge.faults import STOP
+    from hil_server.judge.run import Run
+    from hil_server.judge.summary import summarise
 
     lost = bool(extra.get("record_lost"))
     try:
@@ -424,12 +428,16 @@ def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, 
         if not lost:
             raise
         log = Log(path, header, np.empty(0, record_dtype(header.aux_count)), {}, [str(error)])
-    summary = summarise(log) | extra | {"log": str(path), "report": None}
-    summary["faults"] += [name for name in summary.pop("faults_at_end", ()) if name not in summary["faults"]]
+    run = Run(log)
+    found = summarise(run)
+    more = [name for name in extra.pop("faults_at_end", ()) if name not in found.faults]
+    known = {key: extra[key] for key in ("mode", "complete", "overflow", "end", "exit_code", "record_lost") if key in extra}
+    found = replace(found, **known, log=str(path), faults=[*found.faults, *more])
+    summary = found.as_json() | extra | {"report": None}
     if options.report and presses < ENOUGH:
         try:
             with interrupts.heard():
-                summary["report"] = _report(path, log, summary, lost, options)
+                summary["report"] = _report(path, run, found, lost, options)
         except KeyboardInterrupt:
             _say(options, f"no report: hil-server report {path} makes it")
     presses += interrupts.stands()
@@ -440,13 +448,13 @@ def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, 
     return summary
 
 
-def _report(path: Path, log: Log, summary: Document, lost: bool, options: Options) -> str | None:
+def _report(path: Path, run: "Run", summary: "Summary", lost: bool, options: Options) -> str | None:
     """The page of the run; None, with a message, if it cannot be written: the run and its log are kept."""
     from hil_server.report.run_page import make_report
 
     try:
         with working("report", options.quiet) as done:
-            return str(make_report(path, path.parent, log, summary, done=done))
+            return str(make_report(path, path.parent, run, summary, done=done))
     except HilError as error:
         if not lost and not isinstance(error, UsageError):
             raise

@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +218,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         print(f"report    {summary['report']}")
 
 
-def print_requirements(rows: Sequence[dict[str, Any]]) -> None:
+def print_requirements(rows: Sequence[Mapping[str, Any]]) -> None:
     """A line each: verdict, value reached, limit, margin, time; in colour where the terminal has colours."""
     from rich.console import Console
     from rich.markup import escape

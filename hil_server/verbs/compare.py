@@ -96,13 +96,14 @@ def _recording(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
     from hil_server.exchange import recordings
+    from hil_server.judge.run import Run
     from hil_server.log.reader import read_log
 
     recording = recordings.load(args.log)
-    logs = [read_log(path) for path in args.other]
-    ranked = recordings.best_run(recording, logs)
+    runs = [Run(read_log(path)) for path in args.other]
+    ranked = recordings.best_run(recording, runs)
     best = ranked[0]
-    log = next(one for one in logs if recordings.run_name(one) == best.run)
+    chosen = next(one for one in runs if recordings.run_name(one.log) == best.run)
     print(f"{recording.name}: correlation with {len(ranked)} run{'s' if len(ranked) > 1 else ''}")
     columns = list(best.correlation)
     for i, name in enumerate(columns):
@@ -123,13 +124,13 @@ def _recording(args: argparse.Namespace) -> dict[str, Any]:
     for name in columns:
         phases = ", ".join(f"{phase} {value:.3g}" for phase, value in best.phases[name].items())
         print(f"rms difference of {name}: {best.rms[name]:.4g} ({phases})")
-    loads = recordings.reconstructed(recording, log, best) if best.matches else {}
+    loads = recordings.reconstructed(recording, chosen, best) if best.matches else {}
     for craft, one in loads.items():
         impulse = ", ".join(f"{v:+.2f} ± {s:.2f}" for v, s in zip(one["impulse_n_s"], one["sigma_n_s"], strict=True))
         felt = ", ".join(f"{v:+.2f}" for v in one["run_n_s"])
         print(f"impulse of the contact on the {craft} craft, its axes, N.s: {impulse} (run: {felt})")
     folder = Path(args.out or Path(args.log).parent)
-    page = recordings.write_page(recording, log, ranked, loads, folder / f"{Path(args.log).stem}_and_runs.html")
+    page = recordings.write_page(recording, chosen, ranked, loads, folder / f"{Path(args.log).stem}_and_runs.html")
     print(f"page: {page}")
     return {"recorded": recording.name, "best": best.run, "matches": [asdict(m) | {"mean": m.mean, "score": m.score} for m in ranked],
             "found": best.matches, "loads": loads,

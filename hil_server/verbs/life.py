@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.config.kinds import a_log
     from hil_server.errors import UsageError
     from hil_server.judge import life
+    from hil_server.judge.run import Run
     from hil_server.log.reader import read_log
 
     if not 1 <= args.bins <= 1000:
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not 0.0 <= args.least < 1.0:
         raise UsageError(f"--least {args.least}: must be within 0...1")
     sn = None if args.curve is None else life.curve(args.curve)
-    found = life.spectra([read_log(a_log(path)) for path in args.log], args.channel or life.WRENCH, sn, args.least)
+    found = life.spectra([Run(read_log(a_log(path))) for path in args.log], args.channel or life.WRENCH, sn, args.least)
     print("load histories: the closed loop of each log, from its first tick to its last")
     for one in found:
         if one.not_available:

@@ -24,18 +24,18 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Scores the berthing runs and writes the page; returns the scores."""
     from hil_server.config.kinds import a_log
     from hil_server.judge import rehearsal
-    from hil_server.judge.record_time import configured
+    from hil_server.judge.run import Run
     from hil_server.log.reader import read_log
     from hil_server.report.rehearsal_page import page
     from hil_server.terminal.tables import print_table
 
     sheets = []
     for file in args.logs:
-        log = read_log(a_log(file))
-        if not rehearsal.is_rehearsal(log):
-            part = configured(log).get("guidance", {}).get("part", "unknown")
+        logged = Run(read_log(a_log(file)))
+        if not rehearsal.is_rehearsal(logged):
+            part = logged.document.get("guidance", {}).get("part", "unknown")
             raise UsageError(f"{file}: not a berthing run: its guidance is {part}; hil-server report {file} shows it")
-        sheets.append(rehearsal.score_sheet(log))
+        sheets.append(rehearsal.score_sheet(logged))
     for name, attempts in rehearsal.trend(sheets).items():
         print(f"operator {name or '(no name)'}: {sum(s['captured'] for s in attempts)} of {len(attempts)} captured")
         print_table([(s["run"], *(rehearsal.shown(s, key) for key in rehearsal.TREND)) for s in attempts],

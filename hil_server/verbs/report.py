@@ -26,25 +26,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Writes the page of the run; returns its summary."""
     from hil_server.config.kinds import a_log
+    from hil_server.judge.run import Run
     from hil_server.judge.summary import summarise
     from hil_server.judge.verdict import verdict
     from hil_server.log.reader import read_log
     from hil_server.report.run_page import make_report
     from hil_server.run.progress import working
 
-    log = read_log(a_log(args.log))
-    summary = summarise(log)
+    logged = Run(read_log(a_log(args.log)))
+    summary = summarise(logged)
     with working("report") as done:
-        path = make_report(args.log, args.out, log, summary, args.prediction, done)
-    print(f"{summary['run']}: {verdict(summary, summary['requirements'])}")
-    print(f"end       {summary['end']}, {summary['ticks']} ticks, faults: {', '.join(summary['faults']) or 'none'}")
-    if summary["cause"]:
-        print(f"cause     {summary['cause']['text']} (tick {summary['cause']['tick']}, {summary['cause']['time_s']:.3f} s)")
-    if summary["requirements"]:
+        path = make_report(args.log, args.out, logged, summary, args.prediction, done)
+    print(f"{summary.run}: {verdict(summary)}")
+    print(f"end       {summary.end}, {summary.ticks} ticks, faults: {', '.join(summary.faults) or 'none'}")
+    if summary.cause:
+        print(f"cause     {summary.cause['text']} (tick {summary.cause['tick']}, {summary.cause['time_s']:.3f} s)")
+    if summary.requirements:
         from hil_server.terminal.outcome import print_requirements
 
-        print_requirements(summary["requirements"])
-    for reason in summary["incomplete"]:
+        print_requirements(summary.requirements)
+    for reason in summary.incomplete:
         print(f"incomplete: {reason}")
     print(f"report    {path}")
-    return {**summary, "report": str(path), "run_exit_code": summary["exit_code"], "exit_code": 0}
+    return {**summary.as_json(), "report": str(path), "run_exit_code": summary.exit_code, "exit_code": 0}

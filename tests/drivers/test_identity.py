@@ -18,6 +18,7 @@ from hil_server.config import load_test, narrowing
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError, DeviceError
 from hil_server.judge.interventions import done_to_the_run
+from hil_server.judge.run import Run
 from hil_server.line import assembly
 from hil_server.log.reader import read_log
 from hil_server.run import leg_record
@@ -149,7 +150,7 @@ def test_hardware_without_identity_is_refused_with_the_lines_to_write(hardware, 
     assert list(devices) == ["mechanism_signals", "wrench_sensor", *(f"drives[{i}]" for i in range(6))]
     assert "serial = 3" in devices["drives[2]"]
     unknown = "delay not known, counted as 0: wrench_sensor.filter_delay_s (of rdt"
-    forced = [row["text"] for row in done_to_the_run(read_log(summary["log"])) if row["kind"] == "forced"]
+    forced = [row["text"] for row in done_to_the_run(Run(read_log(summary["log"]))) if row["kind"] == "forced"]
     assert any(line.startswith(f"armed by --force, {unknown}") for line in forced)
     # without --force the delay is asked for before a device is opened
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -6,8 +6,7 @@ import pytest
 from hil_server.errors import UsageError
 from hil_server.exchange import ccsds
 from hil_server.exchange.export import export
-from hil_server.exchange.plain_names import plain_names
-from hil_server.exchange.scalars import columns
+from hil_server.exchange.scalars import columns, plain_names
 from hil_server.log.reader import read_log
 
 spp = pytest.importorskip("space_packet_parser", reason="the independent reader")

@@ -10,8 +10,10 @@ from scipy.io import loadmat
 
 from hil_server.errors import UsageError
 from hil_server.exchange.export import export
-from hil_server.exchange.scalars import columns, scalar_units, yaw_pitch_roll
+from hil_server.exchange.scalars import columns
 from hil_server.log.reader import read_log
+from hil_server.requirements.angles import yaw_pitch_roll
+from hil_server.requirements.units import scalar_units
 from rt_kernels.layout import FIELDS
 
 

@@ -7,6 +7,8 @@ from scipy.spatial.transform import Rotation
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError, UsageError
 from hil_server.exchange import recordings
+from hil_server.judge.channels import body_motion, channel
+from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
 
@@ -36,7 +38,7 @@ def logs(tmp_path_factory):
 def flight(logs, tmp_path_factory):
     """Accelerometers at 800 Hz and rate sensors at 400 Hz of run FLOWN, with noise, gaps and offsets."""
     folder, log, rng = tmp_path_factory.mktemp("flight"), logs[FLOWN], np.random.default_rng(8)
-    rate, acceleration = recordings.body_motion(log, "active", ARM)
+    rate, acceleration = body_motion(Run(log), "active", ARM)
     for file, values, hz, sigma, names in (("accelerometers.csv", acceleration, 800.0, 3e-3, "ax,ay,az"),
                                            ("rates.csv", rate, 400.0, 3e-5, "gx,gy,gz")):  # fmt: skip
         t = np.arange(log.time_s[0] + 0.2, log.time_s[-1] - 0.1, 1.0 / hz)
@@ -72,21 +74,21 @@ gz = "active.rate[2]"
 
 
 def test_the_clocks_are_found_to_two_milliseconds(logs, flight):
-    found = recordings.match(flight, logs[FLOWN])
+    found = recordings.match(flight, Run(logs[FLOWN]))
     for name, true in OFFSET.items():
         assert abs(found.offset_s[name] - true) < 2e-3
     assert set(found.correlation) == {f"{s.name}: {c}" for s in flight.sensors for c in s.values}
 
 
 def test_which_of_twenty_runs_it_was(logs, flight):
-    ranked = recordings.best_run(flight, logs)
+    ranked = recordings.best_run(flight, [Run(log) for log in logs])
     assert ranked[0].run == str(FLOWN) and len(ranked) == RUNS
     assert ranked[0].mean > ranked[1].mean + 0.01
 
 
 def test_the_impulse_of_the_contact(logs, flight):
     log = logs[FLOWN]
-    load = recordings.contact_load(flight, log)
+    load = recordings.contact_load(flight, Run(log))
     r = log.records
     # what the line felt: the wrench on the target, turned round, along the ship's axes; the same interval for both
     begin, end = r["first_contact_time"][-1] - 0.05, r["first_contact_time"][-1] + 1.5
@@ -112,8 +114,8 @@ def test_the_verb_names_the_run_and_draws_it(logs, flight, tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"against {FLOWN}\n" in said and "impulse of the contact on the active craft" in said
     page = (tmp_path / "flight_and_runs.html").read_text()
-    assert "matches best 13" in page and page.count("<img") + page.count("<svg") >= 1
-    impulse = recordings.reconstructed(flight, logs[FLOWN], recordings.match(flight, logs[FLOWN]))["active"]
+    assert "It matches best 13" in page and page.count("<img") + page.count("<svg") >= 1
+    impulse = recordings.reconstructed(flight, Run(logs[FLOWN]), recordings.match(flight, Run(logs[FLOWN])))["active"]
     np.testing.assert_allclose(impulse["impulse_n_s"], impulse["run_n_s"], atol=0.03 * np.linalg.norm(impulse["run_n_s"]))
 
 
@@ -138,9 +140,9 @@ def test_what_is_wrong_is_said(tmp_path, logs, flight):
         with pytest.raises(ConfigurationError, match=said):
             recordings.load(tmp_path / "r.toml")
     with pytest.raises(UsageError, match=r"no channel 'nonsense\[0\]'"):
-        recordings.channel(logs[0], "nonsense[0]")
+        channel(Run(logs[0]), "nonsense[0]")
     with pytest.raises(UsageError, match="three accelerations and three rates"):
-        recordings.contact_load(recordings.Recording("r", flight.sensors[:1]), logs[FLOWN])
+        recordings.contact_load(recordings.Recording("r", flight.sensors[:1]), Run(logs[FLOWN]))
 
 
 # ----------------------------------------------------------------------------------- a flight whose unit is not that of the models
@@ -162,7 +164,7 @@ def columns_of(log, name, recorder, hz, channels, sigma, rng, arm=None):
     arm = np.zeros(3) if arm is None else arm
     t = np.arange(log.time_s[0] + 0.3, log.time_s[-1] - 0.2, 1.0 / hz)
     t = t + rng.uniform(-0.1, 0.1, len(t)) / hz
-    values = {c: np.interp(t, log.time_s, recordings.channel(log, c, arm)) + sigma * rng.normal(size=len(t)) for c in channels}
+    values = {c: np.interp(t, log.time_s, channel(Run(log), c, arm)) + sigma * rng.normal(size=len(t)) for c in channels}
     return recordings.Sensor(name, t + CLOCKS[recorder], values, sigma, arm, recorder)
 
 
@@ -187,7 +189,7 @@ def other_unit(tmp_path_factory):
 
 def test_errors_of_the_model_are_no_errors_of_the_clocks(other_unit):
     recording, runs, flown = other_unit
-    found = recordings.match(recording, runs["right"])
+    found = recordings.match(recording, Run(runs["right"]))
     assert found.offset_s["acc.csv"] == found.offset_s["more.csv"] == pytest.approx(CLOCKS["accelerometers"], abs=5e-3)
     assert found.offset_s["gyro.csv"] == pytest.approx(CLOCKS["gyroscopes"], abs=5e-3) and found.at == "first contact"
     # the models differ in earnest: the captures do not come together, and what is left says so
@@ -199,13 +201,13 @@ def test_errors_of_the_model_are_no_errors_of_the_clocks(other_unit):
 
 def test_the_right_run_is_ranked_first_beside_a_wrong_mass(other_unit):
     recording, runs, _ = other_unit
-    ranked = recordings.best_run(recording, [runs[name] for name in ("heavy", "fast", "right", "aside")])
+    ranked = recordings.best_run(recording, [Run(runs[name]) for name in ("heavy", "fast", "right", "aside")])
     assert ranked[0].run == "right" and ranked[0].matches and ranked[0].score > ranked[1].score + 0.05
 
 
 def test_what_matches_none_is_said(other_unit, tmp_path):
     recording, runs, _ = other_unit
-    ranked = recordings.best_run(recording, [runs[name] for name in ("fast", "aside")])
+    ranked = recordings.best_run(recording, [Run(runs[name]) for name in ("fast", "aside")])
     assert not ranked[0].matches
-    page = recordings.write_page(recording, runs[ranked[0].run], ranked, {}, tmp_path / "page.html").read_text()
+    page = recordings.write_page(recording, Run(runs[ranked[0].run]), ranked, {}, tmp_path / "page.html").read_text()
     assert "It matches none of them" in page and "matches best" not in page

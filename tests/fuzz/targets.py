@@ -222,11 +222,12 @@ class Sealed(Target):
         from dataclasses import replace
 
         from hil_server.exchange.export import SUFFIXES, export
+        from hil_server.judge.run import Run
         from hil_server.judge.summary import summarise
         from hil_server.log.reader import read_log
         from hil_server.log.record import record_dtype
         from hil_server.log.writer import LogWriter
-        from hil_server.report.comparison import compare_logs
+        from hil_server.report.comparison import compare_runs
         from hil_server.run import replay
 
         which, changes, changed, drop, use, form = given
@@ -259,9 +260,9 @@ class Sealed(Target):
             elif use == "what_if":
                 replay.replay(file, overrides=("compensation.lead_factor=0.5",))
             elif use == "summary":
-                summarise(read_log(file))
+                summarise(Run(read_log(file)))
             elif use == "compare":
-                compare_logs(read_log(self.original), read_log(file))
+                compare_runs(Run(read_log(self.original)), Run(read_log(file)))
             else:
                 export(file, form, self.folder / f"out{SUFFIXES[form]}")
 

@@ -4,8 +4,9 @@ import json
 
 from hil_server.cli import main
 from hil_server.config import SHIPPED
+from hil_server.judge.alignment import alignment_of
 from hil_server.judge.rehearsal import is_rehearsal
-from hil_server.judge.summary import alignment_of
+from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
 
 RING = str(SHIPPED / "programmes" / "virtual_docking_ring.toml")
@@ -29,7 +30,7 @@ def test_a_retraction_without_its_end_is_a_negative_verdict(tmp_path, capsys):
     log = read_log(tmp_path / "run" / "run.mcap")
     for text in ("[guidance", "guidance = 3", '[guidance]\npart = "nobody"'):
         log.header.configuration["configuration.toml"] = text
-        assert alignment_of(log) is None and not is_rehearsal(log)
+        assert alignment_of(Run(log)) is None and not is_rehearsal(Run(log))
 
 
 def test_planes_together_but_beyond_stated_tolerances(tmp_path, capsys):

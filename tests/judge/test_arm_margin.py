@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.config import SHIPPED
 from hil_server.judge.arm_margin import arm_margin, in_words
+from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
 from hil_server.report.run_page import page
@@ -82,7 +83,7 @@ def independent_torques():
 
 
 def test_what_the_joints_can_hold_is_that_of_an_independent_library(log):
-    found, torques = arm_margin(log("held")), independent_torques()
+    found, torques = arm_margin(Run(log("held"))), independent_torques()
     torques[0] = 0.0  # locked: its brake holds
     names = list(found["joints"])
     assert found["available_n"] == pytest.approx(LIMIT / torques.max(), rel=1e-9)
@@ -96,24 +97,24 @@ def test_what_the_joints_can_hold_is_that_of_an_independent_library(log):
 
 def test_a_blow_is_not_held_by_the_arm(log):
     """5 kN for a tick of 10 ms: 25 N over two seconds, no more."""
-    assert arm_margin(log("blow", blow=5000.0))["asked_n"] == pytest.approx((0.01 * 5080.0 + 1.99 * 80.0) / 2.0, rel=0.01)
+    assert arm_margin(Run(log("blow", blow=5000.0)))["asked_n"] == pytest.approx((0.01 * 5080.0 + 1.99 * 80.0) / 2.0, rel=0.01)
 
 
 def test_an_arm_that_presses_and_does_not_capture_has_stalled(log):
-    found = arm_margin(log("stall", force=900.0, captured=False))
+    found = arm_margin(Run(log("stall", force=900.0, captured=False)))
     assert found["outcome"] == "stalled" and found["margin"] < 1.0
     assert "did not overcome the latches" in in_words(found) and found["limit"] in in_words(found)
     # nobody asks for more: it has not stalled, it was let be
-    assert arm_margin(log("let be", captured=False, asked=0.0))["outcome"] == "not_captured"
+    assert arm_margin(Run(log("let be", captured=False, asked=0.0)))["outcome"] == "not_captured"
 
 
 def test_report_shows_joints_motors_and_the_arm_that_gives(log):
-    text = page(log("shown"))
+    text = page(Run(log("shown")))
     assert "shoulder_yaw" in text and "gear, % of its torque" in text and "N can be held" in text
 
 
 def test_a_run_without_an_arm_has_no_margin(bounce_log):
-    assert arm_margin(bounce_log) is None
+    assert arm_margin(Run(bounce_log)) is None
 
 
 
@@ -127,10 +128,10 @@ def test_a_gentle_capture_before_the_first_contact(write_run):
     r["first_contact_time"] = np.where(t >= 17.0, 17.0, -1.0)
     for records in (r, with_contact_after_the_flight(r)):
         log = read_log(write_run(records, aux=AUX, configuration={"configuration.toml": CONFIGURATION}))
-        found = arm_margin(log)
+        found = arm_margin(Run(log))
         assert found["outcome"] == "captured" and found["contact_before_capture"] is False
         assert found["asked_n"] == pytest.approx(4.0, abs=0.05) and "captured" in found["text"]
-        assert "not available: " not in page(log).replace("how long it lasts is not available", "")
+        assert "not available: " not in page(Run(log)).replace("how long it lasts is not available", "")
 
 
 def with_contact_after_the_flight(r):

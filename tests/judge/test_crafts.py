@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hil_server.judge.crafts import names_in
+from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
@@ -53,9 +54,9 @@ def test_names_of_the_notes():
 
 
 def test_peaks_by_name_and_time(moving):
-    s = summarise(moving)
-    crafts = s["crafts"]
-    assert json.loads(json.dumps(s, allow_nan=False))["crafts"] == crafts
+    s = summarise(Run(moving))
+    crafts = s.crafts
+    assert json.loads(json.dumps(s.as_json(), allow_nan=False))["crafts"] == crafts
     shoulder, wing = crafts["joints"]
     assert shoulder.pop("rate_time_s") == pytest.approx(0.7) and shoulder.pop("torque_time_s") == pytest.approx(0.8)
     assert shoulder == {"name": "active shoulder", "position_min": -0.5, "position_max": 0.25, "rate_peak": -3.0, "torque_peak": 40.0}
@@ -67,7 +68,7 @@ def test_peaks_by_name_and_time(moving):
 
 
 def test_report_shows_them_with_a_picture(moving, bounce_log):
-    text, without = page(moving), page(bounce_log)
+    text, without = page(Run(moving)), page(Run(bounce_log))
     for words in ("Loads and motion within the crafts", "active shoulder", "target wing", "active tip", "target root", "m/s²", "-70"):
         assert words in text and words not in without
     assert text.count("<canvas") >= without.count("<canvas") + 6
@@ -76,8 +77,8 @@ def test_report_shows_them_with_a_picture(moving, bounce_log):
 
 
 def test_a_run_without_such_channels_has_none(bounce_log, write_run, make_bounce):
-    assert summarise(bounce_log)["crafts"] is None
+    assert summarise(Run(bounce_log)).crafts is None
     # names without channels: an old or damaged log
-    crafts = summarise(read_log(write_run(make_bounce(), notes=NOTES)))["crafts"]
+    crafts = summarise(Run(read_log(write_run(make_bounce(), notes=NOTES)))).crafts
     assert crafts["joints"] == [{"name": "active shoulder"}, {"name": "target wing"}]
-    assert "active shoulder" in page(read_log(write_run(make_bounce(), notes=NOTES)))
+    assert "active shoulder" in page(Run(read_log(write_run(make_bounce(), notes=NOTES))))

@@ -1,11 +1,13 @@
 """What was done to a run: commands of a named client, tunes, injections, a recovery, missed periods; and the marks of figures."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hil_server.judge.interventions import Marks, done_to_the_run
+from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.judge.verdict import verdict
 from hil_server.log.reader import read_log
@@ -48,7 +50,7 @@ def handled(make_bounce, write_run):
 
 
 def test_all_of_it_is_told_with_name_time_old_and_new(handled):
-    rows = done_to_the_run(handled)
+    rows = done_to_the_run(Run(handled))
     told = [(row["kind"], row["by"], row["tick"], row["old"], row["new"]) for row in rows]
     assert told == [
         ("forced", "", None, None, None), ("command", "", 10, None, None), ("injection", "Maja", 500, None, 300.0),
@@ -63,22 +65,22 @@ def test_all_of_it_is_told_with_name_time_old_and_new(handled):
 
 
 def test_what_lies_in_the_window_of_a_figure_marks_it(handled):
-    marks = Marks(handled, done_to_the_run(handled))
+    marks = Marks(handled, done_to_the_run(Run(handled)))
     injected, missed = "injected sensor_bias[2] at 0.500 s", "1000 periods missed"
     assert marks.of(0.0, 0.4) == [] and marks.of(0.6, 0.7) == [injected] and marks.of(1.3, 1.4) == []
     assert marks.of(1.4, 1.6) == [missed] and marks.of(0.0, 4.0) == [injected, missed]
-    s = summarise(handled)
-    assert [contact["marks"] for contact in s["contacts"]] == [[injected], []]
-    assert next(row["marks"] for row in s["peaks"] if row["moment"] == "impact") == [injected, missed]
+    s = summarise(Run(handled))
+    assert [contact["marks"] for contact in s.contacts] == [[injected], []]
+    assert next(row["marks"] for row in s.peaks if row["moment"] == "impact") == [injected, missed]
 
 
 def test_green_is_gone_and_the_first_screen_tells(handled):
-    s = summarise(handled)
-    s["requirements"] = [{"name": "peak", "verdict": "met", "value": 1.0, "limit": 2.0, "margin": 1.0, "unit": "N", "time_s": 1.0,
-                          "phase": "", "source": "", "words": "", "marks": ["1000 periods missed"]}]  # fmt: skip
-    found = verdict(s, s["requirements"])
+    peak = {"name": "peak", "verdict": "met", "value": 1.0, "limit": 2.0, "margin": 1.0, "unit": "N", "time_s": 1.0, "phase": "",
+            "source": "", "words": "", "marks": ["1000 periods missed"]}  # fmt: skip
+    s = replace(summarise(Run(handled)), requirements=[peak])
+    found = verdict(s)
     assert found.level == "warn" and "2 faults injected" in found.line and "1000 periods missed" in found.line
-    source = page(handled, s)
+    source = page(Run(handled), s)
     opening = source[: source.index('<section id="outcome"')]
     assert "Done to the run" in opening and "tuned compensation.lead_factor 1 → 0.8, by Maja, at 0.900 s" in opening
     assert "injected sensor_bias[2] 300, by Maja" in opening and "armed by --force" in opening and "recover, by Maja" in opening
@@ -87,9 +89,9 @@ def test_green_is_gone_and_the_first_screen_tells(handled):
 
 
 def test_a_run_that_nobody_touched_has_nothing_to_tell(bounce_log):
-    s = summarise(bounce_log)
-    assert s["done_to_the_run"] == [] and not any(row["marks"] for row in (*s["peaks"], *s["contacts"]))
-    assert "Done to the run" not in page(bounce_log, s)
+    s = summarise(Run(bounce_log))
+    assert s.done_to_the_run == [] and not any(row["marks"] for row in (*s.peaks, *s.contacts))
+    assert "Done to the run" not in page(Run(bounce_log), s)
 
 
 def test_faults_of_the_stands_file_and_a_branch(make_bounce, write_run):
@@ -97,7 +99,7 @@ def test_faults_of_the_stands_file_and_a_branch(make_bounce, write_run):
     text = f'[test]\noperator = "Ada"\n[stand.virtual]\nfaults = {faults}\n'
     branch = {"run": "first", "tick": 100, "time_s": 0.1, "set": ["guidance.a=1"]}
     log = read_log(write_run(make_bounce(), configuration={"configuration.toml": text}, branch=branch))
-    rows = done_to_the_run(log)
+    rows = done_to_the_run(Run(log))
     assert [row["text"] for row in rows] == [
         "continued from first: guidance.a=1, by Ada, at 0.100 s", "injected leg_stuck[3], by the stand's file, at 1.500 s"]  # fmt: skip
     assert Marks(log, rows).of(2.0, 3.0) == ["injected leg_stuck[3] at 1.500 s"]

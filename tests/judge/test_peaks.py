@@ -12,6 +12,7 @@ from hil_server.cli import main
 from hil_server.config import SHIPPED
 from hil_server.judge import life
 from hil_server.judge.peaks import worth
+from hil_server.judge.run import Run
 from hil_server.log.moments import peaks_of
 from hil_server.log.reader import read_log
 from rt_kernels.layout import CODES
@@ -31,7 +32,7 @@ def test_a_half_sine_lasts_and_a_spike_does_not(make_bounce, write_run):
     t = 1e-3 * np.arange(201)
     half_sine = course(make_bounce, 1000.0 * np.sin(np.pi * t / 0.2))
     log = read_log(write_run(half_sine))
-    found = worth(log, peaks_of(log.records).headline())
+    found = worth(Run(log), peaks_of(log.records).headline())
     assert found["above_half_s"] == pytest.approx(2.0 / 3.0 * 0.2, abs=2e-3) and found["lasts"]
     # integral of the sine between 30 and 150 degrees; mean over 10 ms about its top
     # (a tick of half the peak more or less at either end)
@@ -41,7 +42,7 @@ def test_a_half_sine_lasts_and_a_spike_does_not(make_bounce, write_run):
     spike = np.full(201, 200.0)
     spike[100] = 1000.0
     log = read_log(write_run(course(make_bounce, spike)))
-    found = worth(log, peaks_of(log.records).headline())
+    found = worth(Run(log), peaks_of(log.records).headline())
     assert not found["lasts"] and found["mean_n"] == pytest.approx((200.0 * 9 + 1000.0) / 10, rel=1e-3)
     assert found["above_half_s"] == pytest.approx(1e-3) and "short peak" in found["text"]
 
@@ -50,7 +51,7 @@ def test_of_a_thinned_log_it_is_not_available(make_bounce, write_run):
     r = course(make_bounce, 1000.0 * np.sin(np.pi * np.arange(201) / 200.0))
     keep = (r["tick"] % 20 == 0) | (r["tick"] == 1100)
     log = read_log(write_run(r[keep]))
-    found = worth(log, peaks_of(log.records).headline())
+    found = worth(Run(log), peaks_of(log.records).headline())
     assert found["mean_n"] is None and "1000 N" in found["text"] and "telemetry.log_every=1" in found["text"]
 
 
@@ -154,5 +155,5 @@ def _modified(row):
     """The blow at the opening of the latches after the run is no load of the docking: not of its pages, not of its life."""
     moments = {one["moment"]: one for one in row["peaks"]}
     assert round(row["impact_force_n"]) == 2436 and round(row["docking_force_n"]) == 3296 and round(moments["stand"]["force_n"]) == 5823
-    (spectrum,) = life.spectra([read_log(row["log"])], ["F_T[0]"], life.curve("5:8000@1e5"))
+    (spectrum,) = life.spectra([Run(read_log(row["log"]))], ["F_T[0]"], life.curve("5:8000@1e5"))
     assert spectrum.damage == pytest.approx(6.4e-6, rel=0.02) and spectrum.by_moment["impact"] == pytest.approx(4.5e-8, rel=0.02)

@@ -10,11 +10,12 @@ import pytest
 from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError, UsageError
-from hil_server.exchange import recordings
 from hil_server.exchange.foreign_logs import Resampled, write_run
-from hil_server.judge import life
-from hil_server.judge.record_time import derivative, in_words, integral, left_out, thinning
+from hil_server.identify import drives
+from hil_server.judge import channels, life
+from hil_server.judge.record_time import derivative, in_words, integral
 from hil_server.judge.rehearsal import score_sheet
+from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.log.moments import peaks_of
 from hil_server.log.reader import read_log
@@ -41,21 +42,21 @@ def test_a_derivative_of_uneven_records_and_across_a_gap(make_bounce, write_run)
     r = r[keep]
     r["periods"][1:] = np.diff(r["tick"])
     log = read_log(write_run(r))
-    assert thinning(log) == 1 and not left_out(log).any()
-    np.testing.assert_allclose(derivative(log, log.records["V_TA"][:, 0]), 2.0 * log.time_s, atol=1e-9)
+    assert Run(log).thinning == 1 and not Run(log).left_out.any()
+    np.testing.assert_allclose(derivative(Run(log), log.records["V_TA"][:, 0]), 2.0 * log.time_s, atol=1e-9)
     # a chunk that is missing: no difference is taken across it
     cut = np.delete(r, slice(2000, 2100))
     log = read_log(write_run(cut))
     jump = log.records["V_TA"][:, 0] + np.where(log.time_s > 2.05, 100.0, 0.0)
-    np.testing.assert_allclose(derivative(log, jump), 2.0 * log.time_s, atol=1e-9)
-    assert left_out(log).sum() == 1 and thinning(log) == 1
+    np.testing.assert_allclose(derivative(Run(log), jump), 2.0 * log.time_s, atol=1e-9)
+    assert Run(log).left_out.sum() == 1 and Run(log).thinning == 1
 
 
 def test_a_thinned_log_has_no_derivative_and_says_what_to_do(make_bounce, write_run):
     log = read_log(write_run(make_bounce()[::EVERY]))
-    assert thinning(log) == EVERY and "one tick in 20" in in_words(log)
+    assert Run(log).thinning == EVERY and "one tick in 20" in in_words(Run(log))
     with pytest.raises(UsageError, match=r"has no accelerations: simulate it with --set telemetry\.log_every=1"):
-        derivative(log, log.records["V_TA"])
+        derivative(Run(log), log.records["V_TA"])
 
 
 def test_an_integral_is_the_time_it_took(make_bounce, write_run):
@@ -63,12 +64,12 @@ def test_an_integral_is_the_time_it_took(make_bounce, write_run):
     whole, thin = read_log(write_run(r)), read_log(write_run(r[::EVERY]))
     for log in (whole, thin):
         course, inside = np.sin(log.time_s), (log.time_s >= 1.0) & (log.time_s <= 3.0)
-        total, bound = integral(log, course, inside)
+        total, bound = integral(Run(log), course, inside)
         assert total == pytest.approx(np.cos(1.0) - np.cos(3.0), abs=1e-4)
         assert (bound > 0.0) == (log is thin) and abs(total - (np.cos(1.0) - np.cos(3.0))) <= max(bound, 1e-6)
     # a pause in the middle is no part of it
     t = whole.time_s
-    assert integral(whole, np.ones(len(t)), (t < 1.0) | (t >= 2.0))[0] == pytest.approx(0.999 + 1.999, abs=1e-9)
+    assert integral(Run(whole), np.ones(len(t)), (t < 1.0) | (t >= 2.0))[0] == pytest.approx(0.999 + 1.999, abs=1e-9)
 
 
 # --------------------------------------------------------------------------------------------------------- one run, five logs
@@ -103,7 +104,7 @@ KINDS = ("thinned", "cut", "branched", "imported")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_peaks_of_every_moment(logs, kind):
-    whole, found = (summarise(logs[name]) for name in ("full", kind))
+    whole, found = (summarise(Run(logs[name])).as_json() for name in ("full", kind))
     # the recorded wrench goes through the filter of the wrench path once more
     rel = 0.02 if kind == "imported" else 1e-12
     for key in ("impact_force_n", "impact_moment_n_m"):
@@ -124,7 +125,7 @@ def test_the_peaks_of_every_moment(logs, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_contacts_and_rebounds(logs, kind):
-    whole, found = (summarise(logs[name])["contacts"] for name in ("full", kind))
+    whole, found = (summarise(Run(logs[name])).contacts for name in ("full", kind))
     assert whole and found
     if kind == "imported":
         return  # the times of the model's own contact count from another beginning
@@ -141,10 +142,10 @@ def test_accelerations(logs, kind):
     """What a craft's accelerometer reads: force over mass. A thinned log refuses."""
     if kind == "thinned":
         with pytest.raises(UsageError, match="has no accelerations"):
-            recordings.channel(logs[kind], "active.acceleration[0]")
-        rate = recordings.channel(logs["full"], "active.rate[2]")
-        return np.testing.assert_array_equal(recordings.channel(logs[kind], "active.rate[2]"), rate[logs[kind].records["tick"]])
-    own, whole = (recordings.channel(logs[name], "active.acceleration[0]") for name in (kind, "full"))
+            channels.channel(Run(logs[kind]), "active.acceleration[0]")
+        rate = channels.channel(Run(logs["full"]), "active.rate[2]")
+        return np.testing.assert_array_equal(channels.channel(Run(logs[kind]), "active.rate[2]"), rate[logs[kind].records["tick"]])
+    own, whole = (channels.channel(Run(logs[name]), "active.acceleration[0]") for name in (kind, "full"))
     if kind == "imported":
         # of the closed loop: the stand's own motion before it is faster
         free = CODES["motion"]["free"]
@@ -159,7 +160,7 @@ def test_accelerations(logs, kind):
 def test_use_of_life(logs, kind):
     pytest.importorskip("rainflow")
     curve = life.curve("5:800@1e5")
-    (whole,), (found,) = (life.spectra([logs[name]], ["F_T[0]"], curve) for name in ("full", kind))
+    (whole,), (found,) = (life.spectra([Run(logs[name])], ["F_T[0]"], curve) for name in ("full", kind))
     assert whole.damage > 0.0 and found.at_least == (kind == "thinned")
     if kind == "thinned":
         assert 0.5 * whole.damage < found.damage <= whole.damage * (1.0 + 1e-9)
@@ -169,21 +170,21 @@ def test_use_of_life(logs, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_comparison_with_the_whole_run(logs, kind):
-    result = comparison.compare_logs(logs["full"], logs[kind])
+    result = comparison.compare_runs(Run(logs["full"]), Run(logs[kind]))
     by = {c.name: c for c in result.channels}
     assert bool(result.thinned) == (kind == "thinned")
     tolerance = {"imported": 0.05, "thinned": 0.02}.get(kind, 1e-9)
     assert by["Fx"].peak_b == pytest.approx(by["Fx"].peak_a, rel=tolerance)
     assert by["Fx"].impulse_b == pytest.approx(by["Fx"].impulse_a, rel=tolerance, abs=1e-6)
     # what a run absorbed is its own, whoever stands beside it
-    again = comparison.compare_logs(logs["full"], logs["full"])
+    again = comparison.compare_runs(Run(logs["full"]), Run(logs["full"]))
     assert result.absorbed_j[0] == again.absorbed_j[0] == again.absorbed_j[1]
 
 
 @pytest.mark.parametrize("kind", ["full", *KINDS])
 def test_what_needs_an_identification_refuses_every_other_run(logs, kind):
     with pytest.raises(ConfigurationError, match="not an identification run"):
-        identify.identify_log(logs[kind].path)
+        drives.identify_log(logs[kind].path)
 
 
 @pytest.mark.parametrize("kind", ["full", *KINDS])
@@ -219,9 +220,9 @@ def test_a_thinned_flight_is_as_long_as_it_was(make_bounce, write_run):
     """0.02 m/s for the 4 s of the closed loop, the stick at half."""
     r = make_bounce()
     r["operator_rate"][:, 0], r["hand_axis"][:, 0] = 0.02, 0.5
-    whole, thin = (score_sheet(read_log(write_run(some))) for some in (r, r[::EVERY]))
+    whole, thin = (score_sheet(Run(read_log(write_run(some)))) for some in (r, r[::EVERY]))
     assert whole["commanded_m"] == pytest.approx(0.02 * 3.999) and whole["stick_translation_s"] == pytest.approx(0.5 * 3.999)
     assert thin["commanded_m"] == pytest.approx(0.02 * 3.98) and thin["uncertain"] == {}
     r["operator_rate"][:, 0] = 0.02 * np.sin(np.arange(len(r)) * 1e-3)
-    whole, thin = (score_sheet(read_log(write_run(some))) for some in (r, r[::EVERY]))
+    whole, thin = (score_sheet(Run(read_log(write_run(some)))) for some in (r, r[::EVERY]))
     assert whole["uncertain"] == {} and abs(thin["commanded_m"] - whole["commanded_m"]) <= thin["uncertain"]["commanded_m"] + 0.02 * 0.02

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.cli import main
 from hil_server.judge.rehearsal import is_rehearsal, reversals, score_sheet, trend
+from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
 from hil_server.report.run_page import page
@@ -70,7 +71,7 @@ def logs(write_run):
 
 
 def test_figures_of_one_attempt(logs):
-    sheet = score_sheet(read_log(logs[0]))
+    sheet = score_sheet(Run(read_log(logs[0])))
     assert (sheet["operator"], sheet["test"], sheet["end"], sheet["captured"]) == ("Ada", "practice", "captured", True)
     assert sheet["time_to_capture_s"] == pytest.approx(CAPTURE - CLOSED) and sheet["first_contact_s"] == pytest.approx(TOUCH - CLOSED)
     assert sheet["lateral_miss_m"] == pytest.approx(np.hypot(0.01, 0.04))
@@ -93,15 +94,15 @@ def test_overshoots_are_changes_of_side():
 
 
 def test_trend_is_by_operator_and_in_the_order_of_flight(logs):
-    by_operator = trend([score_sheet(read_log(path)) for path in logs])
+    by_operator = trend([score_sheet(Run(read_log(path))) for path in logs])
     assert list(by_operator) == ["Ada", "Bo"]
     assert [s["run"] for s in by_operator["Ada"]] == ["first", "second"]
 
 
 def test_report_shows_the_score_sheet(logs, bounce_log):
-    text = page(read_log(logs[0]))
+    text = page(Run(read_log(logs[0])))
     assert "Score sheet" in text and "overshoots" in text and "Ada" in text and text.count("<canvas") >= 10
-    assert not is_rehearsal(bounce_log) and "Score sheet" not in page(bounce_log)
+    assert not is_rehearsal(Run(bounce_log)) and "Score sheet" not in page(Run(bounce_log))
 
 
 def test_verb_writes_table_and_page(logs, tmp_path, capsys, bounce):

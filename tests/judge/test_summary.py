@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hil_server.judge.rebound import not_measured
+from hil_server.judge.run import Run
 from hil_server.judge.summary import microseconds, summarise
 from hil_server.log.reader import read_log
 from rt_kernels.layout import CODES, FAULTS
@@ -17,24 +18,24 @@ CONTRACT |= {"peak_wrench", "faults", "log"}
 
 
 def test_keys_of_the_contract_and_json(bounce_log):
-    summary = summarise(bounce_log)
+    summary = summarise(Run(bounce_log)).as_json()
     assert CONTRACT <= set(summary)
     assert {"p50", "p99", "p999", "max"} <= set(summary["lateness_us"]) & set(summary["compute_us"])
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
 def test_captured_run(bounce_log):
-    s = summarise(bounce_log)
-    assert (s["end"], s["exit_code"], s["captured"], s["ticks"], s["missed"]) == ("captured", 0, True, 4000, 0)
-    assert s["capture_time_s"] == 2.0 and s["first_contact_time_s"] == 1.0 and s["faults"] == [] and s["complete"]
-    assert s["peak_wrench"]["fx_n"] == pytest.approx(-SPEED * np.sqrt(MASS * STIFFNESS), rel=1e-3)
-    assert s["peak_wrench"]["my_n_m"] == pytest.approx(0.1 * s["peak_wrench"]["fx_n"]) and s["peak_wrench"]["fy_n"] == 0.0
-    assert s["stroke_margin_min_m"] == pytest.approx(0.4 - 0.05 * 3.999) and s["following_error_max_m"] == 0.0005
-    assert s["lateness_us"]["p50"] == 20.0 and s["compute_us"]["max"] == 5.0 and s["margin_us"]["min"] == 960.0
+    s = summarise(Run(bounce_log))
+    assert (s.end, s.exit_code, s.captured, s.ticks, s.missed) == ("captured", 0, True, 4000, 0)
+    assert s.capture_time_s == 2.0 and s.first_contact_time_s == 1.0 and s.faults == [] and s.complete
+    assert s.peak_wrench["fx_n"] == pytest.approx(-SPEED * np.sqrt(MASS * STIFFNESS), rel=1e-3)
+    assert s.peak_wrench["my_n_m"] == pytest.approx(0.1 * s.peak_wrench["fx_n"]) and s.peak_wrench["fy_n"] == 0.0
+    assert s.stroke_margin_min_m == pytest.approx(0.4 - 0.05 * 3.999) and s.following_error_max_m == 0.0005
+    assert s.lateness_us["p50"] == 20.0 and s.compute_us["max"] == 5.0 and s.margin_us["min"] == 960.0
 
 
 def test_rebound_and_energy_of_every_contact(bounce_log):
-    first, second = summarise(bounce_log)["contacts"]
+    first, second = summarise(Run(bounce_log)).contacts
     assert first["begin_s"] == 1.0 and first["duration_s"] == pytest.approx(np.pi * np.sqrt(MASS / STIFFNESS), abs=2e-3)
     assert first["rebound"] == pytest.approx(RESTITUTION, rel=1e-12) and first["rebound_note"] == ""
     assert first["energy_ratio"] == pytest.approx(RESTITUTION**2, rel=1e-12)
@@ -49,33 +50,33 @@ def test_what_is_held_is_no_rebound(write_run, make_bounce):
     latched, inwards = make_bounce(), make_bounce()
     latched["capture_time"] = np.where(latched["time_ns"] >= 1_010_000_000, 1.01, -1.0)
     inwards["V_TA"][inwards["contact"] == 0, 0] = -SPEED
-    rebounds = [summarise(read_log(write_run(records)))["contacts"][0]["rebound"] for records in (make_bounce(), latched, inwards)]
+    rebounds = [summarise(Run(read_log(write_run(records)))).contacts[0]["rebound"] for records in (make_bounce(), latched, inwards)]
     assert rebounds == [pytest.approx(RESTITUTION), None, None]
 
 
 def test_tripped_run(trip_log):
-    s = summarise(trip_log)
-    assert (s["end"], s["exit_code"], s["trip_tick"], s["missed"]) == ("tripped", 3, 1020, 2)
-    assert s["faults"] == ["force_limit"] and s["notes_raised"] == ["drive_limit_touched"]
-    (detail,) = s["fault_details"]
+    s = summarise(Run(trip_log))
+    assert (s.end, s.exit_code, s.trip_tick, s.missed) == ("tripped", 3, 1020, 2)
+    assert s.faults == ["force_limit"] and s.notes_raised == ["drive_limit_touched"]
+    (detail,) = s.fault_details
     assert detail["tick"] == 1020 and detail["severity"] == "stop" and "software limit" in detail["meaning"] and detail["action"]
-    assert s["late_causes"] == {"wake_up": 1, "compute": 0, "io": 2} and s["lateness_us"]["max"] == 2500.0
-    assert s["margin_us"]["min"] == 1000.0 - 2500.0 - 20.0
-    assert s["clipped_ticks"] == {"length": 0, "rate": 1, "acceleration": 3}
+    assert s.late_causes == {"wake_up": 1, "compute": 0, "io": 2} and s.lateness_us["max"] == 2500.0
+    assert s.margin_us["min"] == 1000.0 - 2500.0 - 20.0
+    assert s.clipped_ticks == {"length": 0, "rate": 1, "acceleration": 3}
 
 
 def test_facts_of_the_server_take_precedence(write_run, make_bounce):
     log = read_log(write_run(make_bounce(), facts={"end": "stopped", "exit_code": 4, "overflow": 7}))
-    s = summarise(log)
-    assert (s["end"], s["exit_code"], s["overflow"]) == ("stopped", 4, 7)
+    s = summarise(Run(log))
+    assert (s.end, s.exit_code, s.overflow) == ("stopped", 4, 7)
 
 
 def test_unfinished_and_empty_runs(write_run, make_bounce):
     running = make_bounce(seconds=0.5)
     running["end_cause"] = 0
-    assert summarise(read_log(write_run(running)))["end"] == "stopped"
-    s = summarise(read_log(write_run(running[:0])))
-    assert s["ticks"] == 0 and s["contacts"] == [] and not s["captured"] and json.dumps(s, allow_nan=False)
+    assert summarise(Run(read_log(write_run(running)))).end == "stopped"
+    s = summarise(Run(read_log(write_run(running[:0]))))
+    assert s.ticks == 0 and s.contacts == [] and not s.captured and json.dumps(s.as_json(), allow_nan=False)
 
 
 def test_percentiles():
@@ -87,9 +88,9 @@ def test_notes_are_no_faults(write_run, make_bounce):
     """One clipped tick in a good run: noted, and neither a fault nor a cause."""
     records = make_bounce()
     records["faults"][1500:] |= BIT["acceleration_limit"]
-    s = summarise(read_log(write_run(records)))
-    assert s["faults"] == [] and s["fault_details"] == [] and s["cause"] is None
-    assert s["notes_raised"] == ["acceleration_limit"] and s["note_details"][0]["tick"] == 1500
+    s = summarise(Run(read_log(write_run(records))))
+    assert s.faults == [] and s.fault_details == [] and s.cause is None
+    assert s.notes_raised == ["acceleration_limit"] and s.note_details[0]["tick"] == 1500
 
 
 def test_first_cause_comes_first(write_run, make_bounce):
@@ -97,10 +98,10 @@ def test_first_cause_comes_first(write_run, make_bounce):
     records = make_bounce()
     for name, tick in (("operator_stop", 1300), ("following_error", 1200), ("sensor_no_data", 1250), ("tare_drift", 1200)):
         records["faults"][tick:] |= BIT[name]
-    s = summarise(read_log(write_run(records)))
-    assert s["faults"] == ["following_error", "sensor_no_data", "operator_stop"]
-    assert [f["tick"] for f in s["fault_details"]] == [1200, 1250, 1300] and s["fault_details"][0]["time_s"] == pytest.approx(1.2)
-    assert s["cause"]["text"].startswith("following_error: a leg") and s["cause"]["tick"] == 1200
+    s = summarise(Run(read_log(write_run(records))))
+    assert s.faults == ["following_error", "sensor_no_data", "operator_stop"]
+    assert [f["tick"] for f in s.fault_details] == [1200, 1250, 1300] and s.fault_details[0]["time_s"] == pytest.approx(1.2)
+    assert s.cause["text"].startswith("following_error: a leg") and s.cause["tick"] == 1200
 
 
 @pytest.mark.parametrize(("periods", "gap", "fault", "named"), [
@@ -114,12 +115,12 @@ def test_host_that_stood_still_is_the_cause_of_device_faults(write_run, make_bou
     records["periods"][600], records["late_cause"][600] = periods, CODES["late_cause"]["wake_up"]
     for i, name in enumerate((fault, "drive_no_data", "signals_no_data")):
         records["faults"][600 + gap + i :] |= BIT[name]
-    s = summarise(read_log(write_run(records)))
-    assert s["faults"][0] == fault
-    assert s["cause"]["text"].startswith("host too busy") == named
+    s = summarise(Run(read_log(write_run(records))))
+    assert s.faults[0] == fault
+    assert s.cause["text"].startswith("host too busy") == named
     if named:
-        assert f"{periods - 1} periods" in s["cause"]["text"] and "wake-up" in s["cause"]["text"] and s["cause"]["tick"] == 600
-        assert "drive_no_data" in s["cause"]["text"]
+        assert f"{periods - 1} periods" in s.cause["text"] and "wake-up" in s.cause["text"] and s.cause["tick"] == 600
+        assert "drive_no_data" in s.cause["text"]
 
 
 def test_cause_faults_and_notes_on_the_screen(write_run, make_bounce, capsys):
@@ -128,11 +129,11 @@ def test_cause_faults_and_notes_on_the_screen(write_run, make_bounce, capsys):
     records = make_bounce()
     records["faults"][700:] |= BIT["acceleration_limit"]
     records["faults"][1200:] |= BIT["force_limit"]
-    print_summary(summarise(read_log(write_run(records))))
+    print_summary(summarise(Run(read_log(write_run(records)))).as_json())
     said = capsys.readouterr().out
     assert "cause     force_limit: a force component" in said and "(tick 1200, 1.200 s)" in said
     assert "faults    force_limit (tick 1200, 1.200 s)\n" in said and "notes     acceleration_limit (tick 700, 0.700 s)\n" in said
-    print_summary(summarise(read_log(write_run(make_bounce()))))
+    print_summary(summarise(Run(read_log(write_run(make_bounce())))).as_json())
     said = capsys.readouterr().out
     assert "faults    none" in said and "cause" not in said and "notes" not in said
     assert f"contact   at 1.000 s: e measured {RESTITUTION:.4f}" in said
@@ -157,6 +158,6 @@ def test_grazes_and_passages_have_no_ratios(write_run, make_bounce):
     graze["V_TA"][:, 0] *= 1e-4
     through["V_TA"][through["contact"] == 0, 0] = -SPEED
     for records, why in ((graze, "a graze"), (through, "not measurable: the bodies do not separate")):
-        contact = summarise(read_log(write_run(records)))["contacts"][0]
+        contact = summarise(Run(read_log(write_run(records)))).contacts[0]
         assert (contact["rebound"], contact["energy_ratio"], contact["energy_ratio_of_contact"]) == (None, None, None)
         assert contact["rebound_note"] == why and contact["peak_force_n"] > 0.0

@@ -2,12 +2,15 @@
 that a unit states."""
 
 import math
+from dataclasses import asdict
 
 import pytest
 
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
-from hil_server.judge.unit_ledger import OPEN_MAX, as_json, unit_ledger
+from hil_server.judge.run import Run
+from hil_server.judge.summary import summarise
+from hil_server.judge.unit_ledger import OPEN_MAX, unit_ledger
 from hil_server.judge.verdict import verdict
 from hil_server.log.reader import read_log
 from hil_server.run.session import Options, simulate
@@ -30,9 +33,9 @@ def test_a_shipped_docking_closes_its_ledger(whole):
     found = summary["unit_ledger"]
     put_in, kinetic, stored, lost = (log.aux(f"probe.energy_{name}").ravel() for name in ("supplied", "kinetic", "stored", "lost"))
     left = put_in - kinetic - stored - lost
-    assert found == as_json(unit_ledger(log)) and not found["at_least"] and found["closes"] and 0.0 < found["share"] < OPEN_MAX
+    assert found == asdict(unit_ledger(Run(log))) and not found["at_least"] and found["closes"] and 0.0 < found["share"] < OPEN_MAX
     assert abs(found["open_j"]) == pytest.approx(max(abs(left - left[0]))) and found["largest_j"] == pytest.approx(max(abs(put_in)))
-    assert "energy of the docking unit" not in verdict(summary).line
+    assert "energy of the docking unit" not in verdict(summarise(Run(log))).line
 
 
 def test_a_thinned_log_shows_the_least_of_what_is_open(whole, tmp_path):
@@ -47,10 +50,10 @@ def test_a_thinned_log_shows_the_least_of_what_is_open(whole, tmp_path):
 def test_a_step_that_is_too_long_takes_the_green_away(tmp_path):
     """The unit's own limit is lifted: at 500 Hz it runs away within seconds."""
     free = ["test.rate_hz=500", "mechanism.step_max_s=0.01", "mechanism.substeps=2"]
-    summary, _ = flown(tmp_path, *free)
+    summary, log = flown(tmp_path, *free)
     found = summary["unit_ledger"]
     assert not found["closes"] and found["share"] > OPEN_MAX and "the step is too long for the unit" in found["in_words"]
-    assert "energy of the docking unit open by " in verdict(summary).line
+    assert "energy of the docking unit open by " in verdict(summarise(Run(log))).line
 
 
 @pytest.mark.parametrize("unit", ["probe_cone_modified", "ring", "berthing_head"])

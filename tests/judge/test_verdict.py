@@ -1,8 +1,11 @@
 """The verdict of a run in one line, by its summary; what to look at next."""
 
+from dataclasses import replace
+
 import pytest
 
 from hil_server.judge.margins import Margin
+from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.judge.verdict import bars, next_looks, used, verdict
 
@@ -15,7 +18,7 @@ def requirement(name="peak", verdict="met", limit=10.0, margin=2.0):
 
 @pytest.fixture
 def summary(bounce_log):
-    return summarise(bounce_log)
+    return summarise(Run(bounce_log))
 
 
 def test_captured(summary):
@@ -39,23 +42,24 @@ def test_captured(summary):
     ],
 )  # fmt: skip
 def test_other_ends(summary, change, level, word, said):
-    found = verdict(summary | change)
+    found = verdict(replace(summary, **change))
     assert (found.level, found.word) == (level, word) and said in found.line
 
 
 def test_a_trip_names_its_cause_with_tick_and_time(trip_log):
-    found = verdict(summarise(trip_log), [requirement(verdict="violated", margin=-1.0)])
+    found = verdict(replace(summarise(Run(trip_log)), requirements=[requirement(verdict="violated", margin=-1.0)]))
     assert (found.level, found.word) == ("bad", "tripped")
     assert found.line.startswith("force_limit: ") and "at 1.020 s (tick 1020)" in found.line and "1 of 1 requirement violated" in found.line
 
 
 def test_requirements_make_it(summary):
     rows = [requirement("a"), requirement("b", "violated", margin=-5.0), requirement("c", "not judged", None, None)]
-    found = verdict(summary, rows)
+    found = verdict(replace(summary, requirements=rows))
     assert (found.level, found.word) == ("bad", "captured, requirement violated")
     assert found.line.endswith("1 of 2 requirements violated: b")
-    assert verdict(summary, rows[:1]).level == "good" and "its requirement is met" in verdict(summary, rows[:1]).line
-    assert verdict(summary, rows[2:]).line == verdict(summary).line, "what was not judged says nothing"
+    met, none = (verdict(replace(summary, requirements=some)) for some in (rows[:1], rows[2:]))
+    assert met.level == "good" and "its requirement is met" in met.line
+    assert none.line == verdict(summary).line, "what was not judged says nothing"
 
 
 def test_share_of_a_limit():
@@ -73,7 +77,7 @@ def test_share_of_a_limit():
 
 def test_what_touched_a_limit_comes_before_what_is_good(trip_log):
     clipped = Margin("leg acceleration", 10.0, 10.0, "m/s2", 1.0, stops=False)
-    looks = next_looks(summarise(trip_log), trip_log, [requirement("far", margin=9.0)], [clipped])
+    looks = next_looks(replace(summarise(Run(trip_log)), requirements=[requirement("far", margin=9.0)]), trip_log, [clipped])
     words = [words for _, words, _ in looks]
     assert words.index("nearest limit of the stand: leg acceleration, 10 of 10 m/s2 (100 %)") < next(
         i for i, said in enumerate(words) if said.startswith("requirement far: ")
@@ -81,8 +85,8 @@ def test_what_touched_a_limit_comes_before_what_is_good(trip_log):
 
 
 def test_faults_come_in_their_order_with_tick_and_time(trip_log):
-    s = summarise(trip_log)
-    looks = next_looks(s, trip_log, [requirement("close", margin=0.5)], [])
+    s = replace(summarise(Run(trip_log)), requirements=[requirement("close", margin=0.5)])
+    looks = next_looks(s, trip_log, [])
     assert looks[0][1].startswith("force_limit (stop) at 1.020 s, tick 1020: ") and looks[0][2] == "faults"
     assert ("warn", "requirement close: 9.5 of 10 N, 95 % of the limit used", "requirements") in looks
     assert any("2 periods missed" in words for _, words, _ in looks)

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server.config.physics import pose
-from hil_server.exchange.scalars import yaw_pitch_roll
+from hil_server.requirements.angles import yaw_pitch_roll
 
 ROOT = Path(__file__).parents[2]
 

@@ -272,14 +272,15 @@ def test_curve_over_the_frequency_gives_a_compensator_the_true_stiffness():
 
 
 def test_no_compensator_is_known_by_name():
-    """The analysis asks the part that is configured; a name in it would be a second description of it."""
+    """The prediction asks the part that is configured; a name in it would be a second description of it."""
     import re
     from pathlib import Path
 
-    from hil_server import analysis, registry
+    from hil_server import predict as room
+    from hil_server import registry
 
     names = set(registry.PARTS["compensation"]) - {"none"}
-    for module in ("predict", "stability", "contact_line"):
-        text = Path(analysis.__path__[0], f"{module}.py").read_text()
+    for module in ("prediction", "stability", "contact_line"):
+        text = Path(room.__path__[0], f"{module}.py").read_text()
         assert not [name for name in names if re.search(rf"\b{name}\b", text)], module
         assert '"none"' not in text and "'none'" not in text

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from hil_server.errors import UsageError
+from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
-from hil_server.report.comparison import compare, compare_logs, judged, tolerances
+from hil_server.report.comparison import compare, compare_runs, judged, tolerances
 from rt_kernels.layout import CODES
 
 MASS, SPEED, STIFFNESS = 1000.0, 0.2, 4.0e5
@@ -20,7 +21,7 @@ def channel(result, name):
 
 
 def test_a_run_equals_itself(bounce_log):
-    result = compare_logs(bounce_log, bounce_log)
+    result = compare_runs(Run(bounce_log), Run(bounce_log))
     assert all(c.rms_difference == 0.0 and c.peak_difference == 0.0 for c in result.channels)
     assert [c.name for c in result.channels][:6] == ["Fx", "Fy", "Fz", "Mx", "My", "Mz"], "forces first"
     assert result.aligned == "first contact" and result.capture_s == (1.0, 1.0)
@@ -36,17 +37,18 @@ def test_the_energy_that_a_run_absorbed_is_its_own(write_run, make_bounce):
     short = make_bounce(seconds=1.5)
     missed = make_bounce(first=6.0)
     missed["first_contact_time"] = -1.0
-    expected = compare_logs(bounce_log, bounce_log).absorbed_j[0]
+    expected = compare_runs(Run(bounce_log), Run(bounce_log)).absorbed_j[0]
     assert expected == pytest.approx(0.5 * MASS * SPEED**2, rel=1e-9)
     for name, records in (("short", short), ("early", make_bounce(first=0.5)), ("missed", missed)):
         other = read_log(write_run(records, name))
-        assert compare_logs(bounce_log, other).absorbed_j[0] == compare_logs(other, bounce_log).absorbed_j[1] == expected, name
-    assert compare_logs(bounce_log, read_log(write_run(missed, "missed"))).aligned == "start of run"
+        one, two = Run(bounce_log), Run(other)
+        assert compare_runs(one, two).absorbed_j[0] == compare_runs(two, one).absorbed_j[1] == expected, name
+    assert compare_runs(Run(bounce_log), Run(read_log(write_run(missed, "missed")))).aligned == "start of run"
 
 
 def test_shift_of_contact_is_taken_out_and_scale_is_seen(bounce_log, write_run, make_bounce):
     later = read_log(write_run(make_bounce(first=1.5, force_scale=1.1), "later"))
-    result = compare_logs(bounce_log, later)
+    result = compare_runs(Run(bounce_log), Run(later))
     fx = channel(result, "Fx")
     assert result.window_s == pytest.approx((-1.0, 2.499))
     assert fx.peak_a == pytest.approx(PEAK, rel=1e-3) and fx.peak_b == pytest.approx(1.1 * PEAK, rel=1e-3)
@@ -59,7 +61,7 @@ def test_shift_of_contact_is_taken_out_and_scale_is_seen(bounce_log, write_run, 
 
 def test_other_rate_is_brought_onto_the_ticks_of_the_first(bounce_log, write_run, make_bounce):
     slow = read_log(write_run(make_bounce()[::2], "slow", period_ns=2_000_000))
-    fx = channel(compare_logs(bounce_log, slow), "Fx")
+    fx = channel(compare_runs(Run(bounce_log), Run(slow)), "Fx")
     curvature = PEAK * STIFFNESS / MASS
     corner = PEAK * np.sqrt(STIFFNESS / MASS) * 1e-3  # at most one tick of the initial slope, where the force sets in
     assert fx.peak_difference <= max(curvature * (1e-3) ** 2 / 2 * 1.01, corner) and fx.relative < 0.02
@@ -67,15 +69,15 @@ def test_other_rate_is_brought_onto_the_ticks_of_the_first(bounce_log, write_run
 
 def test_run_without_contact_is_aligned_at_the_start(bounce_log, write_run, make_bounce):
     free = make_bounce(first=9.0, seconds=3.0)
-    result = compare_logs(bounce_log, read_log(write_run(free, "free")))
+    result = compare_runs(Run(bounce_log), Run(read_log(write_run(free, "free"))))
     assert result.aligned == "start of run" and result.first_contact_s == (1.0, None) and result.window_s == pytest.approx((0.0, 2.999))
 
 
 def test_nothing_in_common(bounce_log, write_run, make_bounce):
     with pytest.raises(UsageError, match="holds no tick"):
-        compare_logs(bounce_log, read_log(write_run(make_bounce()[:0])))
+        compare_runs(Run(bounce_log), Run(read_log(write_run(make_bounce()[:0]))))
     with pytest.raises(UsageError, match="share no time"):
-        compare_logs(bounce_log, read_log(write_run(make_bounce()[:1])))
+        compare_runs(Run(bounce_log), Run(read_log(write_run(make_bounce()[:1]))))
 
 
 def test_page_and_figures(bounce, trip, tmp_path):
@@ -128,7 +130,7 @@ def test_signals_channels_and_variant_of_two_dockings(tmp_path, capsys):
 def test_tolerances_are_shares_of_the_groups_largest_peak(bounce_log, write_run, make_bounce):
     """A force of 0.9: Fx differs by 10 % of the first, My (a tenth of it, the only moment) by as much of its own group."""
     softer = read_log(write_run(make_bounce(force_scale=0.9), "softer"))
-    result = compare_logs(bounce_log, softer)
+    result = compare_runs(Run(bounce_log), Run(softer))
     fx, fy = channel(result, "Fx"), channel(result, "Fy")
     assert (fx.group, fx.share, fx.relative) == ("force", pytest.approx(0.1), pytest.approx(0.1)) and (fy.share, fy.relative) == (0.0, None)
     assert fx.rms_share == pytest.approx(fx.rms_difference / fx.peak_a) and channel(result, "wx").share is None
@@ -153,7 +155,7 @@ def test_tolerances_are_shares_of_the_groups_largest_peak(bounce_log, write_run,
 def test_a_group_that_only_the_second_has_is_beyond(bounce_log, write_run, make_bounce):
     turning = make_bounce()
     turning["V_TA"][:, 4] = 0.01
-    result = compare_logs(bounce_log, read_log(write_run(turning, "turning")))
+    result = compare_runs(Run(bounce_log), Run(read_log(write_run(turning, "turning"))))
     assert [name for name, *_ in judged(result, {"": 0.5}).beyond] == ["wy"]
 
 

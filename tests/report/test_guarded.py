@@ -4,18 +4,21 @@ import json
 
 import pytest
 
-from hil_server.judge import life, summary
+from hil_server.judge import life, run, summary
+from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
-from hil_server.report import comparison, foreseen, opening, pictures, programme_page, scene, side_by_side, unit_course
+from hil_server.report import comparison, foreseen, opening, pictures, programme_page, run_page, scene, side_by_side, unit_course
 
 REASON = "ZeroDivisionError: broken on purpose"
-OF_SUMMARY = ("faults_of", "done_to_the_run", "alignment_of", "_timing", "_peaks", "_legs", "cause_of", "recoveries_of", "contacts_of",
-              "crafts_of", "arm_margin", "_delay_in_run", "_mark")  # fmt: skip
+OF_SUMMARY = [
+    (run, "faults_of"), (run, "contacts_of"),
+    *((summary, name) for name in ("done_to_the_run", "alignment_of", "_timing", "_loads", "_legs", "cause_of", "recoveries_of",
+                                   "crafts_of", "arm_margin", "_delay_in_run", "_marked")),
+]  # fmt: skip
 OF_REPORT = [
-    (report, "opening"), (report, "_banners"), (report, "_outcome"), (report, "_by_moment"), (report, "_faults"), (report, "_before_trip"),
-    (report, "_rehearsal"), (report, "_contacts"), (report, "_crafts"), (report, "_unit"), (report, "_scene"), (report, "_pictures"),
-    (report, "_time"), (report, "_configuration"),
-    (report, "verdict"), (report, "stand_margins"), (report, "next_looks"), (foreseen, "_rebounds"),
+    *((run_page, name) for name in ("opening", "_banners", "_outcome", "_by_moment", "_faults", "_before_trip", "_rehearsal", "_contacts",
+                                    "_crafts", "_unit", "_scene", "_pictures", "_time", "_configuration")),
+    (run_page, "verdict"), (run_page, "stand_margins"), (run_page, "next_looks"), (foreseen, "_rebounds"),
     (opening, "_margins"), (opening, "facts"), (opening, "telling"), (pictures, "force_with_phases"), (pictures, "approach"),
     (pictures, "wrench"), (pictures, "relative_motion"), (pictures, "legs"), (pictures, "energy"), (pictures, "lateness"),
     (pictures, "around"), (unit_course, "sensors"), (unit_course, "state"), (scene, "scene"),
@@ -26,24 +29,25 @@ def broken(*_, **__):
     raise ZeroDivisionError("broken on purpose")
 
 
-@pytest.mark.parametrize("name", OF_SUMMARY)
-def test_a_figure_of_the_summary(monkeypatch, trip_log, name):
-    whole = summary.summarise(trip_log)
-    monkeypatch.setattr(summary, name, broken)
-    found = summary.summarise(trip_log)
+@pytest.mark.parametrize(("module", "name"), OF_SUMMARY, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_figure_of_the_summary(monkeypatch, trip_log, module, name):
+    whole = summary.summarise(Run(trip_log)).as_json()
+    monkeypatch.setattr(module, name, broken)
+    made = summary.summarise(Run(trip_log))
+    found = made.as_json()
     (absent,) = found["not_available"]
     assert absent["reason"] == REASON and set(found) == set(whole) and json.dumps(found, allow_nan=False)
     changed = {key for key in whole if found[key] != whole[key]} - {"not_available"}
     assert len(changed) <= 9 and found["ticks"] == whole["ticks"] and (name == "faults_of" or found["end"] == whole["end"])
-    text = report.page(trip_log, found)
+    text = run_page.page(Run(trip_log), made)
     assert f"{absent['figure']}: not available: {REASON}" in text and 'id="configuration"' in text
 
 
 @pytest.mark.parametrize(("module", "name"), OF_REPORT, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_part_of_the_report(monkeypatch, trip_log, module, name):
-    whole = report.page(trip_log)
+    whole = run_page.page(Run(trip_log))
     monkeypatch.setattr(module, name, broken)
-    found = report.page(trip_log)
+    found = run_page.page(Run(trip_log))
     parts = whole.count("<section ")
     assert f"not available: {REASON}" in found and found.count("<section ") >= parts - 4
     assert 'id="configuration"' in found
@@ -61,7 +65,7 @@ def test_a_channel_of_the_life(monkeypatch, bounce_log):
     pytest.importorskip("rainflow")
     real = life.channel
     monkeypatch.setattr(life, "channel", lambda log, name: broken() if name == "F_T[4]" else real(log, name))
-    one, two = life.spectra([bounce_log], ["F_T[0]", "F_T[4]"], life.curve("5:80@1e5"))
+    one, two = life.spectra([Run(bounce_log)], ["F_T[0]", "F_T[4]"], life.curve("5:80@1e5"))
     assert one.damage > 0.0 and one.not_available == "" and two.not_available == REASON and not len(two.ranges)
 
 
@@ -70,8 +74,8 @@ def test_a_part_of_the_programme(monkeypatch, bounce, tmp_path, name):
     page = programme_page.ProgrammePage("one", [("A", "first", "captured")], tmp_path)
     monkeypatch.setattr(programme_page, name, broken)
     row = {"name": "r", "verdict": "violated", "value": 1.0, "limit": 0.5, "margin": -0.5, "unit": "N"}
-    page.add({**summary.summarise(read_log(bounce)), "number": "A", "expect": "captured", "verdict": "captured", "passed": False, "R1": 0.1,
-              "requirements": [row]})  # fmt: skip
+    page.add({**summary.summarise(Run(read_log(bounce))).as_json(), "number": "A", "expect": "captured", "verdict": "captured",
+              "passed": False, "R1": 0.1, "requirements": [row]})  # fmt: skip
     text = page.html()
     assert REASON in text and text.count("<section ") >= 2 and "first" in text
 

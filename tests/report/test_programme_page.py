@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.log.reader import read_log
 from hil_server.report.programme_page import ProgrammePage
@@ -21,7 +22,8 @@ def made(tmp_path, bounce, trip):
     """RT-1 passed, RT-2 tripped against its expectation, RT-3 passed with a violated requirement, RT-4 is still to come."""
     page = ProgrammePage("two & two", [(f"RT-{i}", f"variant <{i}>", "captured") for i in range(1, 5)], tmp_path)
     for i, (path, passed, margin) in enumerate([(bounce, True, 1e3), (trip, False, 2e3), (bounce, True, -250.0)], start=1):
-        summary = summarise(read_log(path)) | {"requirements": [requirement(margin)], "report": str(tmp_path / f"RT-{i}" / "run.html")}
+        page_of = str(tmp_path / f"RT-{i}" / "run.html")
+        summary = summarise(Run(read_log(path))).as_json() | {"requirements": [requirement(margin)], "report": page_of}
         about = {"number": f"RT-{i}", "expect": "captured", "verdict": "captured" if passed else "tripped", "passed": passed, "R1": 0.1 * i}
         page.add({**summary, **about, "log": str(path)})
     return page

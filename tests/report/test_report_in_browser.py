@@ -2,10 +2,12 @@
 
 import base64
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.log.reader import read_log
 from hil_server.report.programme_page import ProgrammePage
@@ -32,7 +34,7 @@ def report(bounce, tmp_path_factory):
     rows = [requirement(500.0 * i - 300.0, f"requirement {i} with a name of some length") for i in range(8)]
     folder = Path(os.environ.get("HIL_PICTURES") or tmp_path_factory.mktemp("report"))
     file = folder / "report.html"
-    file.write_text(page(log, {**summarise(log), "requirements": rows}), encoding="utf-8")
+    file.write_text(page(Run(log), replace(summarise(Run(log)), requirements=rows)), encoding="utf-8")
     return file
 
 
@@ -128,7 +130,7 @@ def test_a_programme_sorts_and_fits_a_phone(browser, bounce, trip, tmp_path):
     made = ProgrammePage("two", [("A", "", "captured"), ("B", "", "captured"), ("C", "", "captured")], tmp_path)
     for number, path, R1 in (("A", bounce, 0.3), ("B", trip, 0.1)):
         about = {"number": number, "expect": "captured", "verdict": "captured", "passed": True, "R1": R1, "log": str(path)}
-        made.add({**summarise(read_log(path)), **about})
+        made.add({**summarise(Run(read_log(path))).as_json(), **about})
     file = made.write()
     browser.ask("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
     browser.complaints.clear()

@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from hil_server.errors import UsageError
+from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.log.reader import read_log
 from hil_server.pages import curves, thinning
@@ -90,7 +92,7 @@ def test_report_of_a_captured_run(bounce, tmp_path):
 def test_a_curve_is_its_logs(bounce, bounce_log):
     """The points in the page, unpacked as the browser does it, draw the log's force to within a thousandth of its range; its extremes are
     the log's."""
-    seen = Checker(page(bounce_log))
+    seen = Checker(page(Run(bounce_log)))
     force = next(one for one in seen.curves if [line["name"] for line in one["lines"]] == ["Fx", "Fy", "Fz"])
     unpacked = curves.unpacked(force["data"], [line["points"] for line in force["lines"]])
     x, (steps, levels), line = bounce_log.records["F_T"][:, 0], unpacked[0], force["lines"][0]
@@ -115,34 +117,32 @@ def test_report_of_a_trip_shows_the_last_second(trip, tmp_path):
 
 def test_requirements_open_the_report(bounce_log):
     """A violated one first, with its margin as a bar and in words; the verdict is that of the requirements."""
-    from hil_server.judge.summary import summarise
-
     def one(name, verdict, value, limit, margin, unit="N"):
         return {"name": name, "verdict": verdict, "value": value, "limit": limit, "margin": margin, "unit": unit, "time_s": 1.0,
                 "phase": "contact", "source": "text 6.2", "words": f"{name} of the text"}  # fmt: skip
 
     found = [one("peak force", "met", 4000.0, 5000.0, 1000.0), one("stroke <left>", "met", 0.3, 0.1, 0.2, "m"),
              one("tilt", "violated", 1.2, 1.0, -0.2, "deg"), one("undocked", "not judged", None, None, None)]  # fmt: skip
-    source = page(bounce_log, {**summarise(bounce_log), "requirements": found})
+    source = page(Run(bounce_log), replace(summarise(Run(bounce_log)), requirements=found))
     seen = Checker(source)
     assert "CAPTURED, REQUIREMENT VIOLATED" in seen.text and "1 of 3 requirements violated: tilt" in seen.text
     assert [label for label in seen.labels if "of the limit used" in label][:3] == [f"{n} % of the limit used" for n in (120, 80, 33)]
     assert 'class="verdict bad"' in source and "requirements" in seen.sections and "stroke <left>" in seen.text and "<left>" not in source
-    met = Checker(page(bounce_log, {**summarise(bounce_log), "requirements": found[:2]}))
+    met = Checker(page(Run(bounce_log), replace(summarise(Run(bounce_log)), requirements=found[:2])))
     assert "all 2 requirements met" in met.text and "VIOLATED" not in met.text
 
 
 def test_the_prediction_is_laid_beside_the_run(write_run, make_bounce, bounce, tmp_path):
     """By default where the run names one; a log that is gone is said, not an error."""
     softer = write_run(make_bounce(force_scale=0.9), "softer", prediction={"log": str(bounce)})
-    seen = Checker(page(read_log(softer)))
+    seen = Checker(page(Run(read_log(softer))))
     both = [one for one in seen.curves if one["group"] == "comparison"]
     assert len(both) == 4 and [line["dash"] for line in both[0]["lines"]] == [False] * 3 + [True] * 3
     assert "largest difference from the prediction: Fx, 11.1 % of the largest force" in seen.text and "prediction" in seen.sections
-    assert not any(one["group"] == "comparison" for one in Checker(page(read_log(bounce))).curves)
-    assert any(one["group"] == "comparison" for one in Checker(page(read_log(bounce), prediction=softer)).curves)
+    assert not any(one["group"] == "comparison" for one in Checker(page(Run(read_log(bounce)))).curves)
+    assert any(one["group"] == "comparison" for one in Checker(page(Run(read_log(bounce)), prediction=softer)).curves)
     gone = write_run(make_bounce(), "gone", prediction={"log": "nowhere.mcap"})
-    assert "nowhere.mcap cannot be laid beside it" in Checker(page(read_log(gone))).text
+    assert "nowhere.mcap cannot be laid beside it" in Checker(page(Run(read_log(gone)))).text
 
 
 def test_columns_without_anything_are_left_out(write_run, make_bounce):
@@ -154,32 +154,32 @@ def test_columns_without_anything_are_left_out(write_run, make_bounce):
     def columns(source):
         return set(re.findall(r"<th[^>]*>([^<]*)</th>", source))
 
-    source = page(read_log(write_run(records)))
+    source = page(Run(read_log(write_run(records))))
     assert not columns(source) & set(heads) and "not measurable: the bodies do not separate" in source
-    source = page(read_log(write_run(make_bounce())))
+    source = page(Run(read_log(write_run(make_bounce()))))
     assert {"ratio", "restitution", "e measured"} <= columns(source) and "e predicted" not in columns(source)
 
 
 def test_notes_stand_apart_from_faults(write_run, make_bounce):
     records = make_bounce()
     records["faults"][500:] |= 1 << 19
-    seen = Checker(page(read_log(write_run(records))))
+    seen = Checker(page(Run(read_log(write_run(records)))))
     assert "None." in seen.text and "note, no fault" in seen.text and "acceleration_limit" in seen.text
     records["faults"][900:] |= 1 << 9
-    seen = Checker(page(read_log(write_run(records))))
+    seen = Checker(page(Run(read_log(write_run(records)))))
     assert "force_limit: a force component is beyond its software limit (tick 900, 0.900 s)." in seen.text
 
 
 def test_incomplete_run_of_one_tick_says_so(write_run, make_bounce, tmp_path):
     (tmp_path / "cut.mcap").write_bytes(write_run(make_bounce()[:1]).read_bytes()[:-5])
-    seen = Checker(page(read_log(tmp_path / "cut.mcap")))
+    seen = Checker(page(Run(read_log(tmp_path / "cut.mcap"))))
     assert "This run is incomplete: the file is cut" in seen.text and seen.curves
 
 
 def test_free_running_run_has_no_lateness(write_run, make_bounce):
     free = make_bounce()
     free["realtime_mode"] = 0
-    seen = Checker(page(read_log(write_run(free, facts={"realtime_factor": 87.3}))))
+    seen = Checker(page(Run(read_log(write_run(free, facts={"realtime_factor": 87.3})))))
     assert "lateness" not in seen.sections and "Free-running: no lateness. 87 times real time." in seen.text
 
 
@@ -190,15 +190,15 @@ def test_a_grid_that_follows_a_bus_shows_by_how_much_it_is_off(write_run, make_b
     records["aux"][:, 0] = np.where(np.arange(len(records)) % 2, -3000.0, 1000.0)
     aux = (("bus_deviation_ns", "ns", "deviation", 1), ("other", "-", "else", 1))
     log = read_log(write_run(records, "bus", {"grid": {"reference_gains_ppm": -51.5, "moved_ns": -7}}, aux=aux))
-    assert summarise(log)["bus_deviation_us"]["max"] == 3.0
-    seen = Checker(page(log))
+    assert summarise(Run(log)).bus_deviation_us["max"] == 3.0
+    seen = Checker(page(Run(log)))
     assert "deviation from the clock of the bus" in seen.text and "the clock of the bus gains, ppm -51.5" in seen.text
-    assert "Deviation from the clock of the bus" in page(log)
-    assert "clock of the bus" not in page(read_log(write_run(make_bounce(), "no_bus")))
+    assert "Deviation from the clock of the bus" in page(Run(log))
+    assert "clock of the bus" not in page(Run(read_log(write_run(make_bounce(), "no_bus"))))
 
 
 def test_empty_run(write_run, make_bounce):
-    assert "no tick" in Checker(page(read_log(write_run(make_bounce()[:0])))).text
+    assert "no tick" in Checker(page(Run(read_log(write_run(make_bounce()[:0]))))).text
 
 
 def test_folder_that_cannot_be_made(bounce, tmp_path):

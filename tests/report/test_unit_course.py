@@ -2,13 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hil_server import registry
 from hil_server.config import load_test
-from hil_server.line.run_header import configuration
+from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
 from hil_server.report import unit_course
 from hil_server.report.run_page import make_report
@@ -40,7 +41,7 @@ def docking(tmp_path_factory):
 
 
 def test_events_are_in_order_and_tell_the_docking(docking):
-    found = unit_course.events(docking)
+    found = unit_course.events(Run(docking))
     times, words = zip(*found, strict=True)
     assert list(times) == sorted(times)
     contact, capture = words.index("first contact"), words.index("capture")
@@ -50,7 +51,7 @@ def test_events_are_in_order_and_tell_the_docking(docking):
 
 
 def test_the_report_draws_the_unit(docking, tmp_path):
-    drawn = {plot.title: plot for plot in unit_course.state(docking)}
+    drawn = {plot.title: plot for plot in unit_course.state(Run(docking))}
     assert drawn["latches have closed"].lanes and drawn["latches have closed"].values is None
     peak = np.abs(drawn["travel of the rods, mm"].values).max()
     assert peak == pytest.approx(1e3 * np.abs(docking.aux("stroke")).max(), rel=0.02)
@@ -63,7 +64,7 @@ def test_the_report_draws_the_unit(docking, tmp_path):
 def test_the_scene_holds_the_units_and_the_stand_where_they_were(docking):
     """The active port's poses are the log's, and the legs drawn in the target's axes have the lengths that the run demanded, to the
     millimetre to which they are written."""
-    made = scene(docking, configuration(docking))
+    made = scene(Run(docking))
     about = json.loads(re.search(r'application/json">(.*?)</script>', made)[1])
     rows = instants(docking)
     assert about["times"] == pytest.approx(docking.time_s[rows].tolist(), abs=1e-4)
@@ -72,4 +73,5 @@ def test_the_scene_holds_the_units_and_the_stand_where_they_were(docking):
     assert np.abs(legs - docking.records["leg_demand"][rows]).max() < 2e-3
     bodies = {shape["body"] for shape in about["shapes"]}
     assert {"T", "A"} <= bodies and bodies - {"T"} <= set(about["poses"])
-    assert scene(docking, None) == "", "nothing to draw without a configuration"
+    bare = replace(docking, header=replace(docking.header, configuration={}))
+    assert scene(Run(bare)) == "", "nothing to draw without a configuration"

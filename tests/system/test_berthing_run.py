@@ -6,6 +6,7 @@ import pytest
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.judge.rehearsal import score_sheet
+from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
 from hil_server.operator_desk.script import load, rows_of_log
 from hil_server.run import replay
@@ -41,7 +42,7 @@ def test_captures_and_goes_home(straight_in):
     assert phases(log.records) == ["idle", "position", "closing", "contact", "finish", "retreat", "park", "ended"]
     flown = log.records[log.records["motion"] == CODES["motion"]["free"]]
     assert np.all(flown["operator_rate"][1:, 0] == 0.019)
-    sheet = score_sheet(log)
+    sheet = score_sheet(Run(log))
     assert sheet["operator"] == "Ada" and sheet["captured"] and sheet["stops"] == 0
     assert 0.3 * 0.019 < sheet["closing_speed_m_s"] < 1.5 * 0.019
     # the arm goes on at full rate after the capture: the probe bears it, not the arm

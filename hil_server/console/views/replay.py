@@ -14,7 +14,8 @@ from hil_server.console.recording import Recording, events_of, thinned
 from hil_server.console.source import SourceBar
 from hil_server.console.view import View, card
 from hil_server.errors import HilError
-from hil_server.report.comparison import GROUPS, Comparison, compare_logs, quantities
+from hil_server.judge.run import Run
+from hil_server.report.comparison import GROUPS, Comparison, compare_runs, quantities
 from rt_kernels.codes import words
 
 ORDER, NAME, PATH, PICTURES = 40, "Replay", "/replay", True
@@ -134,7 +135,7 @@ class ReplayView:
 
 def _compared(ours: Recording, path: str) -> tuple[Recording, Comparison]:
     theirs = Recording(path)
-    return theirs, compare_logs(ours.log, theirs.log)
+    return theirs, compare_runs(Run(ours.log), Run(theirs.log))
 
 
 def _comparison(ours: Recording, theirs: Recording, result: Comparison) -> None:

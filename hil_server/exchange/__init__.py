@@ -1,0 +1,1 @@
+"""Logs for other tools, and what others recorded: views, exports, imports."""

@@ -1,0 +1,1 @@
+"""Fits out of runs and recordings: drives, hydraulic stand, structure, force sensor."""

@@ -1,0 +1,1 @@
+"""Pages of runs: report, programme, rehearsal, comparison, with their scene and pictures."""
