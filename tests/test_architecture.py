@@ -43,7 +43,7 @@ ROOMS = {
         "report": "errors registry config requirements log bus line pages judge",
         "run": "errors interrupts registry roles values host config requirements log bus line judge identify predict report",
         "campaign": "errors interrupts values host config requirements log line run pages",
-        "console": "errors registry client config log bus operator_desk line judge report run",
+        "console": "errors registry client config log bus operator_desk line judge report run pages",
         "viewers": "errors client config log line exchange console",
         "terminal": "errors registry host config requirements bus run",
         "verbs": "errors interrupts registry roles client host config requirements log bus operator_desk line judge exchange "

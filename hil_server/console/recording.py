@@ -8,6 +8,7 @@ import numpy as np
 from hil_server.console.alarm import of_log
 from hil_server.console.picture import Picture
 from hil_server.log.reader import Log, read_log
+from hil_server.pages.thinning import thin
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.layout import FIELDS
 from rt_kernels.pictures import Values
@@ -34,17 +35,7 @@ def channels_of(log: Log) -> dict[str, np.ndarray]:
 
 def thinned(t: np.ndarray, values: np.ndarray, points: int = POINTS) -> list[list[float]]:
     """[t, value] pairs, at most about `points`, that keep the smallest and the largest value of every stretch."""
-    pairs: list[list[float]]
-    if len(t) <= points:
-        pairs = np.column_stack((t, values)).tolist()
-        return pairs
-    edges = np.linspace(0, len(t), points // 2 + 1).astype(int)
-    chosen = set()
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        part = values[start:stop]
-        chosen |= {start + int(part.argmin()), start + int(part.argmax())}
-    at = sorted(chosen)
-    pairs = np.column_stack((t[at], values[at])).tolist()
+    pairs: list[list[float]] = np.column_stack(thin(t, values, points)).tolist()
     return pairs
 
 
@@ -125,5 +116,5 @@ class Recording:
         t = self.log.time_s
         a, b = np.searchsorted(t, [start, stop])
         known = [name for name in names if name in self.channels]
-        data = [thinned(t[a:b], np.nan_to_num(self.channels[name][a:b].astype(float))) for name in known]
+        data = [np.nan_to_num(thinned(t[a:b], self.channels[name][a:b].astype(float))).tolist() for name in known]
         return {"names": known, "data": data, "range": [start, stop]}
