@@ -149,7 +149,7 @@ def why_not(commands: Mapping[str, Command], name: str, arguments: tuple[float, 
     return ""
 
 
-def _beyond(name: str, joint: str, by_mode: Sequence[Any], arguments: tuple[float, ...]) -> str:
+def _beyond(name: str, joint: str, by_mode: Sequence[tuple[float, float, str, str] | None], arguments: tuple[float, ...]) -> str:
     """Why a joint cannot have the target (fourth argument) in the mode (third), "" when it can. by_mode: as `Command.targets`."""
     limits = by_mode[int(arguments[2])] if len(arguments) > 3 else None
     if limits is None or limits[0] <= arguments[3] <= limits[1]:

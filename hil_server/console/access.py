@@ -10,15 +10,19 @@ templates in the browser ('unsafe-eval') and writes styles ('unsafe-inline', of 
 own pane and to NiceGUI's socket alone, and opens no window: a script in it would find no way to a page that gives commands.
 """
 
+from __future__ import annotations
+
 import hmac
 import ipaddress
 import re
 import secrets
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+if TYPE_CHECKING:  # the door of the viewers uses this file without the console's libraries
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "hil_console"
 PANE = re.compile(rb'window\.hilPane = "([\w-]+)"; window\.hilCommands = (true|false);')

@@ -6,7 +6,6 @@ enum, whose names viewers show; it takes one byte.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class CurveTopic:
         self.message = "".join(word.capitalize() for word in stage.split("_"))
         self.fields = [TIME, *fields]
         self.names = distinct(identifier(name) for name, *_ in self.fields)
-        layout: list[Any] = []
+        layout: list[tuple[str, str] | tuple[str, str, tuple[int, ...]]] = []
         constants: dict[str, bytes] = {}
         for number, (name, kind, count, _, _) in enumerate(self.fields, 1):
             code = self._codes(name, kind, count)
