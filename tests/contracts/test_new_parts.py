@@ -177,11 +177,6 @@ def test_the_guide_shows_these_and_no_others():
     assert sorted(guide.lines()) == sorted(PARTS)
 
 
-def test_the_tutorial_has_the_same_compensator():
-    tutorial = (guide.ROOT / "docs" / "tutorial.md").read_text()
-    assert re.search(r"^cat > \S+/scaled\.pyx <<'END'\n(.*?)^END$", tutorial, re.MULTILINE | re.DOTALL)[1] == guide.blocks()["scaled.pyx"]
-
-
 # ------------------------------------------------------------------------------------------------------------------ what they promise
 
 
