@@ -3,7 +3,6 @@ held to what every part promises. Nothing of the tree knows them."""
 
 import importlib
 import json
-import re
 import socket
 import struct
 import sys
