@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.analysis.arm_margin import arm_margin, said
+from hil_server.analysis.arm_margin import arm_margin, in_words
 from hil_server.analysis.report import page
 from hil_server.config import SHIPPED
 from hil_server.telemetry.log_file import open_log
@@ -102,7 +102,7 @@ def test_a_blow_is_not_held_by_the_arm(log):
 def test_an_arm_that_presses_and_does_not_capture_has_stalled(log):
     found = arm_margin(log("stall", force=900.0, captured=False))
     assert found["outcome"] == "stalled" and found["margin"] < 1.0
-    assert "did not overcome the latches" in said(found) and found["limit"] in said(found)
+    assert "did not overcome the latches" in in_words(found) and found["limit"] in in_words(found)
     # nobody asks for more: it has not stalled, it was let be
     assert arm_margin(log("let be", captured=False, asked=0.0))["outcome"] == "not_captured"
 

@@ -56,7 +56,7 @@ def test_a_delay_that_no_file_gives_is_named(part, more, capsys):
     assert found.origins["sensor"].endswith("the device's own filter NOT KNOWN")
     main(["check", *(word for one in settings for word in ("--set", one))])
     said = capsys.readouterr().out
-    assert "delay not known, counted as 0 here, and a live run is not armed without it: wrench_sensor.filter_delay_s" in said
+    assert "delay unknown, counted as 0 here; a live run is not armed without it: wrench_sensor.filter_delay_s" in said
     given = predict(load_test(None, [*settings, "stand.wrench_sensor.filter_delay_s=0.01"]))
     assert given.unknown == () and given.ledger["sensor"] == 0.01 and "not known" not in given.verdict()
     assert given.origins["sensor"] == "configured"

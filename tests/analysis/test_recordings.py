@@ -112,7 +112,7 @@ def test_the_verb_names_the_run_and_draws_it(logs, flight, tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"against {FLOWN}\n" in said and "impulse of the contact on the active craft" in said
     page = (tmp_path / "flight_and_runs.html").read_text()
-    assert "goes best with 13" in page and page.count("<img") + page.count("<svg") >= 1
+    assert "matches best 13" in page and page.count("<img") + page.count("<svg") >= 1
     impulse = recordings.reconstructed(flight, logs[FLOWN], recordings.match(flight, logs[FLOWN]))["active"]
     np.testing.assert_allclose(impulse["impulse_n_s"], impulse["run_n_s"], atol=0.03 * np.linalg.norm(impulse["run_n_s"]))
 
@@ -208,4 +208,4 @@ def test_what_matches_none_is_said(other_unit, tmp_path):
     ranked = recordings.best_run(recording, [runs[name] for name in ("fast", "aside")])
     assert not ranked[0].matches
     page = recordings.write_page(recording, runs[ranked[0].run], ranked, {}, tmp_path / "page.html").read_text()
-    assert "It matches none of them" in page and "goes best" not in page
+    assert "It matches none of them" in page and "matches best" not in page

@@ -130,7 +130,7 @@ def test_only_files_of_one_kind(files, tmp_path):
     files()
     for text, words in [
         ('extends = "stand.toml"\n[test]\nname = "x"', r"stand\.toml is a stand, value 'stand\.toml', limit a test, unit -"),
-        ('extends = "stand.toml"\n[programme]\nname = "x"', r"stand\.toml is a stand, value 'stand\.toml', limit a programme, unit -"),
+        ('extends = "stand.toml"\n[campaign]\nname = "x"', r"own\.toml: is a campaign, not a test"),
         ('extends = "nothing.toml"', r"nothing\.toml is neither test nor stand, craft or docking unit"),
     ]:
         (tmp_path / "nothing.toml").write_text("x = 1")

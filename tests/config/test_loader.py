@@ -137,7 +137,7 @@ def test_files_that_are_no_configuration(files, content):
 
 
 def test_folder_and_ghost_are_no_configuration(tmp_path):
-    assert "cannot be read" in faults(tmp_path)[0]
+    assert "is a folder, not a test" in faults(tmp_path)[0]
     assert "cannot be read: No such file" in faults(tmp_path / "ghost.toml")[0]
 
 

@@ -200,7 +200,7 @@ def test_the_checksum_is_of_what_it_says_and_not_of_how_it_is_written(tmp_path, 
 def test_sign_writes_the_record_in_the_place_of_the_former(tmp_path, capsys):
     file = signed(tmp_path, lambda text: text.replace("leg_rate_max_m_s = 0.5", "leg_rate_max_m_s = 0.4"))
     assert cli.main(["sign", str(file), "--owner", 'A. "Nova"', "--date", "2030-01-02"]) == 0
-    assert "it was changed after it was signed" in capsys.readouterr().out
+    assert "changed after its signature" in capsys.readouterr().out
     text = file.read_text()
     assert text.count("[safety_record]") == 1 and STAND.read_text().split("[virtual]")[1].split("[safety")[0] in text
     record = load_test(None, [f'test.stand="{file}"']).stand["safety_record"]

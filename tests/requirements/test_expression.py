@@ -48,11 +48,11 @@ def test_values_and_units(records, text, wanted, of):
     ("F_T", "6 components"), ("F_T[6]", "outside"), ("F_T[-1]", "whole number"), ("F_T[0:6:2]", "two ends"),
     ("F_T[0] + F_T[3]", "units N and N.m"), ("max(F_T)", "units N and N.m"), ("tilt(F_T)", "takes a pose"),
     ("__import__('os')", "no channel"), ("open(1)", "no function"), ("F_T.__class__", "no channel"),
-    ("F_T[0] if contact else 0", "is none of"),
-    ("[x for x in F_T][0]", "is none of"), ("F_T[0] ** 1000000", r"limit \+ - \* /"), ("(lambda: 0)()", "is none of"),
-    ("norm(F_T[0], F_T[1])", "one argument"), ("abs(x=1)", "is none of"), ("F_T[", "no expression"), ("", "no expression"),
+    ("F_T[0] if contact else 0", "is not supported"),
+    ("[x for x in F_T][0]", "is not supported"), ("F_T[0] ** 1000000", r"limit \+ - \* /"), ("(lambda: 0)()", "is not supported"),
+    ("norm(F_T[0], F_T[1])", "one argument"), ("abs(x=1)", "is not supported"), ("F_T[", "no expression"), ("", "no expression"),
     ("1+" * 200 + "1" + " " * 200, "limit 500"), ("(" * 240 + "1" + ")" * 240, "no expression"), ("probe.strok", "did you mean"),
-    ("F_T[0] < 5", "is none of"), ("True", "is none of"), ("1j", "is none of"), ("F_T[True]", "whole number"),
+    ("F_T[0] < 5", "is not supported"), ("True", "is not supported"), ("1j", "is not supported"), ("F_T[True]", "whole number"),
 ])  # fmt: skip
 def test_refused(text, said):
     with pytest.raises(ExpressionError, match=said):

@@ -79,7 +79,7 @@ def test_change_applies_from_there_on(log, tmp_path):
     [
         ("initial_conditions.roll_deg=0", "initial_conditions: is what the run began with"),
         ("test.rate_hz=500", r"test\.rate_hz: 500 Hz, limit that of the run, 1000 Hz"),
-        ("test.mechanism=mechanisms/bumper.toml", "test.mechanism: the log holds what the file said"),
+        ("test.mechanism=mechanisms/bumper.toml", "test.mechanism: the log holds this file"),
         ("commands.stale_s=1.0", "commands: "),
     ],
 )

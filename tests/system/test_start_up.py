@@ -82,7 +82,7 @@ def test_measurement_is_refused_beside_a_live_run(measured, capsys):
         assert os.getpid() in live_runs()
         assert cli.main(["check", "--measure"]) == 2 and measured == []
         said = capsys.readouterr().err
-        assert f"a live run is under way (process {os.getpid()})" in said and "measure when it has ended" in said
+        assert f"live run in progress (process {os.getpid()})" in said and "wait until it has ended" in said
         assert cli.main(["check"]) == 0, "without the measurement it disturbs nobody"
     assert os.getpid() not in live_runs()
 

@@ -93,7 +93,7 @@ def test_a_viewer_gets_scene_and_curves(bus, docking):
     from hil_server.viewers.foxglove_live import Bridge
 
     said = []
-    bridge = Bridge(bus["telemetry_address"], bus["command_address"], port=0, said=said.append)
+    bridge = Bridge(bus["telemetry_address"], bus["command_address"], port=0, report=said.append)
     try:
         viewer = Viewer(bridge.port)
         began = time.time()

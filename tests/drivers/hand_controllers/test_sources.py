@@ -102,7 +102,7 @@ KEY_OF = {(channel, way): keys[way < 0].encode() for channel, keys in enumerate(
 
 
 def test_keyboard_wants_a_terminal_and_puts_its_settings_back(pipe, terminal):
-    with pytest.raises(OSError, match="wants a terminal"):
+    with pytest.raises(OSError, match="needs a terminal"):
         KeyboardSource(pipe[1])
     _, line = terminal
     before = termios.tcgetattr(line)
