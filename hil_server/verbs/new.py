@@ -31,6 +31,7 @@ mechanism = "unit.toml"
 # velocity_x_m_s = 0.1
 """),
     "stand.toml": ("stand", "stands/docking_stand.toml", """name = "{name} stand"
+description = "Stand of the project {name}"
 
 # [limits]
 # force_limit_n = [4000.0, 4000.0, 4000.0]
@@ -47,7 +48,7 @@ description = "Docking unit of the project {name}"
 """),
 }  # fmt: skip
 HEAD = """#:schema ./schemas/{kind}.json
-# Extends a shipped file: a key here replaces the one there. Lines behind # are examples.
+# Extends a shipped file: a key here replaces the one there. The lines below that begin with # are examples.
 extends = "{extended}"
 """
 
