@@ -18,6 +18,7 @@ analysis/test_identify_stand.py""".split()
 SHARE_S = 20.0  # of one test with its set-up, of the whole run
 # reason of a skip -> how to have it
 REMEDIES = {
+    r"Node": "install the package nodejs",
     r"Chromium": "install the package chromium (Ubuntu: chromium-browser)",
     r"vcan": "load the kernel's virtual CAN: modprobe vcan, ip link add dev vcan0 type vcan, ip link set vcan0 up",
     r"namespace|unshare": "run as root, or allow user namespaces, with the packages util-linux and iproute2",

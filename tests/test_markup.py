@@ -1,6 +1,9 @@
-"""Text that may be anybody's never reaches a parser of HTML: the pages' scripts go through one place that escapes, so do Python's."""
+"""The pages' scripts are scripts, and text that may be anybody's never reaches a parser of HTML: it goes through one place that escapes,
+as Python's does."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,15 @@ THE_PLACE = ROOT / "hil_server/console/page/markup.js"
 
 def without_comments(script):
     return re.sub(r"^\s*//.*$", "", script, flags=re.MULTILINE)
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
+@pytest.mark.parametrize("file", SCRIPTS, ids=lambda file: file.name)
+def test_scripts_can_be_parsed(file):
+    """Without a browser, too: one name declared twice, and a page has no script at all."""
+    code = file.read_text(encoding="utf-8")
+    checked = subprocess.run(["node", "--check", "--input-type=module"], input=code, capture_output=True, text=True, timeout=60)
+    assert checked.returncode == 0, checked.stderr
 
 
 @pytest.mark.parametrize("file", SCRIPTS, ids=lambda file: file.name)

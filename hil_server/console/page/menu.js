@@ -70,7 +70,7 @@ export function menu(element, options, { state, link, schedule }) {
     <p role="status" id="layout-state"></p>
     <p><b>Keys.</b> Alt+A: ABORT, everywhere but in a text field. Tab, Shift+Tab: on, back. Alt+1 ... Alt+4: the views. A log: space plays, arrows step.
     ${here === "/operator" ? `Rehearsal: ${keys}.` : ""}</p></div></details>`);
-  const by = (id) => element.querySelector(`#${id}`), state = by("layout-state"), details = element.querySelector("details");
+  const by = (id) => element.querySelector(`#${id}`), saved = by("layout-state"), details = element.querySelector("details");
   const dim = (on) => document.body.classList.toggle("dim", on);
   by("dim").checked = Boolean(common.dim);
   by("sound").checked = Boolean(common.sound);
@@ -107,13 +107,13 @@ export function menu(element, options, { state, link, schedule }) {
     link.href = URL.createObjectURL(new Blob([JSON.stringify(read(), null, 1)], { type: "application/json" }));
     link.download = "hil-console-layout.json";
     link.click();
-    state.textContent = "saved as hil-console-layout.json";
+    saved.textContent = "saved as hil-console-layout.json";
   };
   by("read-layout").onchange = async (event) => {
     const file = event.target.files[0];
     if (!file) return;
     const found = layoutOf(await file.text());
-    if (!found) return void (state.textContent = `${file.name}: not a layout of this console`);
+    if (!found) return void (saved.textContent = `${file.name}: not a layout of this console`);
     localStorage.setItem(KEY, JSON.stringify(found));
     location.reload();
   };
