@@ -28,21 +28,18 @@ html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 
 PAGES = {
-    "Start": ["docs/tutorial", "docs/overview", "docs/configuration"],
-    "By role": [
-        "docs/test-engineer", "docs/operator", "docs/analyst", "docs/client", "docs/console", "docs/reports", "docs/requirements",
-        "docs/tuning", "docs/checkpoints",
+    "Documents": ["docs/README"],
+    "Tutorials": ["docs/tutorial", "docs/berthing"],
+    "How-to guides": [
+        "docs/configuration", "docs/live-test", "docs/requirements", "docs/console", "docs/results", "docs/client", "docs/craft",
+        "docs/control", "docs/devices", "docs/real-time-host", "docs/new-part", "docs/multibody",
     ],
-    "Models": [
-        "docs/craft", "docs/control", "docs/fmu", "docs/orbit", "docs/flexible-bodies", "docs/multibody", "docs/manipulator",
-        "docs/docking-tests", "docs/papers",
+    "Explanations": [
+        "docs/architecture", "docs/safety", "docs/contact-stability", "docs/stand-models", "docs/craft-models", "docs/glossary",
     ],
-    "The stand": [
-        "docs/real-time-host", "docs/contact-stability", "docs/hydraulic-stand", "docs/structure", "docs/ethercat", "docs/sensors",
-        "docs/safety",
-    ],
-    "Reference": ["docs/keys", "docs/shipped", "docs/validation", "rt_kernels/CHANNELS", "docs/api", "docs/bibliography"],
-    "The project": ["docs/new-part", "CONTRIBUTING", "DECISIONS", "CHANGELOG"],
+    "Reference": ["docs/keys", "docs/shipped", "rt_kernels/CHANNELS", "docs/papers"],
+    "Validation": ["docs/validation"],
+    "The project": ["CONTRIBUTING", "DECISIONS", "CHANGELOG", "docs/bibliography"],
 }  # fmt: skip
 MORE = "More"
 
@@ -60,8 +57,8 @@ def with_contents(app, name, source):
     """Hands the start page over with the table of contents behind it."""
     if name == root_doc:
         source[0] += contents()
-    elif name == "docs/api":
-        source[0] += '\n<p><a href="../api/index.html">Open the reference</a></p>\n'
+    elif name == "docs/README":
+        source[0] += '\n<p><a href="../api/index.html">Open the API reference</a></p>\n'
 
 
 PICTURE = re.compile(r"(?m)^<!-- picture: (\S+) -->\n\*(.+?)\*.*$")

@@ -77,6 +77,12 @@ def test_the_site_has_every_page_in_its_contents():
     assert [page for page in listed if "/" in page and not (ROOT / f"{page}.md").exists()] == []
 
 
+def test_the_index_has_every_page_once():
+    listed = re.findall(r"^\* .*?\]\((\S+?\.md)\)", (ROOT / "docs" / "README.md").read_text(), re.M)
+    pages = [page.name for page in ROOT.glob("docs/*.md") if page.name not in ("README.md", "bibliography.md")]
+    assert sorted(listed) == sorted([*pages, "../rt_kernels/CHANNELS.md"])
+
+
 def test_the_site_shows_a_picture_where_it_was_drawn(tmp_path):
     conf = runpy.run_path(str(ROOT / "docs" / "conf.py"))
     conf["with_pictures"].__globals__["ROOT"] = tmp_path

@@ -394,10 +394,8 @@ def readme(table: dict) -> str:
     _, end, after = rest.partition(MARKS[1])
     if not end:
         sys.exit(f"README.md: the marks {MARKS[0]} and {MARKS[1]} are needed around the table of the tick")
-    rows = ["| # | stage | does | reads | failure modes |", "|---|---|---|---|---|"]
-    for number, s in enumerate(table["stage"], 1):
-        read = ", ".join(s["reads"]) + (f"; of the tick before: {', '.join(s['reads_previous'])}" if s["reads_previous"] else "")
-        rows.append(f"| {number} | `{s['role']}` | {s['does']} | {read} | {s['fails']} |")
+    rows = ["| # | stage | does | failure modes |", "|---|---|---|---|"]
+    rows += [f"| {number} | `{s['role']}` | {s['does']} | {s['fails']} |" for number, s in enumerate(table["stage"], 1)]
     return "\n".join([before + MARKS[0], *rows, MARKS[1] + after])
 
 

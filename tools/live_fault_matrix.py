@@ -35,7 +35,7 @@ six); when the legs stood; the greatest way and speed of a leg from the cause on
 fault of the category *off* has taken the power within 50 ms, the log is complete and replays byte for byte. `ethercat` runs in a network
 namespace of its own, on a pair of interfaces.
 
-`--sensor`: the rows of a force sensor on its own wire (docs/sensors.md), what its emulator can do wrong. Printed: the bits of its status
+`--sensor`: the rows of a force sensor on its own wire (docs/devices.md), what its emulator can do wrong. Printed: the bits of its status
 from then on, the faults of the run, exit code, whether the log replays byte for byte. A row is as it should be when the bit of the table is
 among them and the fault came, if it stops a run. Faults of a rate (lost, damaged records) need more of them in a second than a slow sensor
 has, a gap must be longer than the safety stage tolerates.

@@ -3,7 +3,7 @@
     [campaign]
     name = "idss"
     test = "docking.toml"                # the test that every case starts from; or, in its place,
-    from = "runs/x@contact-1s"           # LOG@TIME of a logged run: all cases continue from this one state (docs/checkpoints.md)
+    from = "runs/x@contact-1s"           # LOG@TIME of a logged run: all cases continue from this one state (docs/results.md)
     cases = 2000
     seed = 1
     sampling = "latin_hypercube"         # uniform, latin_hypercube, normal, corners, expert, saltelli

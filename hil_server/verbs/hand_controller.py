@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from hil_server.bus.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
 
     parser.add_argument(
-        "calibration", nargs="?", metavar="CALIBRATION", help="calibration file (.toml): device, axes, buttons (see docs/operator.md)"
+        "calibration", nargs="?", metavar="CALIBRATION", help="calibration file (.toml): device, axes, buttons (see docs/console.md)"
     )
     parser.add_argument("--keyboard", action="store_true", help="reads the keys of this terminal instead of a device, for rehearsals")
     parser.add_argument(

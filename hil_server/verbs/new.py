@@ -1,10 +1,11 @@
 """`hil-server new PROJECT`: a folder with a test, a stand, a vehicle and a docking unit of one's own, and a page with the next steps.
 
-The files are copies of the shipped ones that the demo uses and may be changed; the target vehicle and the schemas for the editor are those
-of the installation."""
+Each file extends the shipped one that the demo uses and has only what differs. The folder has its own copies of the schemas for the editor;
+the target vehicle is a shipped one."""
 
 import argparse
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,45 @@ SUMMARY = "makes a folder with a test, a stand, a vehicle and a docking unit of 
 EXAMPLES = (
     ("hil-server new my_docking", "then: cd my_docking && hil-server simulate test.toml"),
 )
-# file of the project → shipped file that it begins as
+# file of the project → its kind, the shipped file that it extends, its own text with {name} for the name of the project
 FILES = {
-    "test.toml": "programmes/docking.toml",
-    "stand.toml": "stands/docking_stand.toml",
-    "vehicle.toml": "vehicles/transport_ship.toml",
-    "unit.toml": "mechanisms/probe_cone.toml",
-}
-# of test.toml: what it names → the file of the project that it names now
-NAMES = {"stand": "stand.toml", "active_vehicle": "vehicle.toml", "mechanism": "unit.toml"}
+    "test.toml": ("test", "programmes/docking.toml", """
+[test]
+name = "{name}"
+description = "Docking test of the project {name}"
+stand = "stand.toml"
+active_vehicle = "vehicle.toml"
+mechanism = "unit.toml"
+
+# [initial_conditions]
+# velocity_x_m_s = 0.1
+"""),
+    "stand.toml": ("stand", "stands/docking_stand.toml", """name = "{name} stand"
+description = "Stand of the project {name}"
+
+# [limits]
+# force_limit_n = [4000.0, 4000.0, 4000.0]
+"""),
+    "vehicle.toml": ("craft", "vehicles/transport_ship.toml", """name = "{name} vehicle"
+description = "Active vehicle of the project {name}"
+
+# mass_kg = 9000.0
+"""),
+    "unit.toml": ("mechanism", "mechanisms/probe_cone.toml", """name = "{name} unit"
+description = "Docking unit of the project {name}"
+
+# axial_stiffness_n_per_m = 12000.0
+"""),
+}  # fmt: skip
+HEAD = """#:schema ./schemas/{kind}.json
+# Extends a shipped file: a key here replaces the one there. The lines below that begin with # are examples.
+extends = "{extended}"
+"""
 
 PAGE = """# {name}
 
-A docking test of your own. Every file here is a copy that you may change; the editor's hints come from the first line of each (JSON Schema,
-with Taplo or Even Better TOML).
+A docking test of your own. Each file extends a shipped one and has only what differs; `hil-server check FILE --resolved` prints the whole,
+with the file of each key.
 
 | file | what it is |
 |---|---|
@@ -37,6 +63,7 @@ with Taplo or Even Better TOML).
 | `stand.toml` | the stand: platform, mounting, limits, drives or the virtual stand in their place |
 | `vehicle.toml` | the active vehicle; the target is a shipped one, which `test.toml` names |
 | `unit.toml` | the docking unit between them |
+| `schemas` | JSON Schemas for an editor (Taplo, Even Better TOML); each file names its own in the first line |
 
 ```sh
 hil-server check test.toml                                     # files, installation, host
@@ -47,9 +74,9 @@ hil-server compare runs/first/run.mcap runs/heavier/run.mcap   # effect of the m
 hil-server replay runs/first/run.mcap --verify                 # computed again, bit-identical
 ```
 
-Next: `hil-server list` names the parts that a table may choose, `hil-server list mechanisms probe_cone_simple` is the page of one. Change
-`mass_kg` in `vehicle.toml` or the stiffness in `unit.toml`, and simulate again. A live run, on the virtual stand until `stand.toml` names
-drives: `hil-server run test.toml`.
+Next: `hil-server list` names the parts that a table may choose, `hil-server list mechanisms probe_cone_simple` prints the manual page of
+one. Write `mass_kg` into `vehicle.toml` or a stiffness into `unit.toml`, and simulate again. A live run, on the virtual stand until
+`stand.toml` names drives: `hil-server run test.toml`.
 """
 
 
@@ -59,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Writes the folder; returns its files. Refuses a folder that holds something."""
+    """Writes the folder; returns its files. Raises UsageError for a folder that holds something, or a name with other characters."""
     from hil_server.config import SHIPPED, load_test
 
     folder = Path(args.project)
@@ -68,25 +95,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(f"{folder}: exists and is not empty: choose another name")
     if not re.fullmatch(r"[\w .-]+", name):
         raise UsageError(f"{folder}: allowed in a name: letters, digits, blanks, . _ -")
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, shipped in FILES.items():
-        text = SHIPPED.joinpath(shipped).read_text(encoding="utf-8")
-        text = re.sub(r"\A#:schema .*/", f"#:schema {(SHIPPED / 'schemas').as_uri()}/", text)
-        if file == "test.toml":
-            text = re.sub(r"(?m)\A(#:.*\n)(?:#.*\n)*", r"\1", text)  # description of the shipped file
-            text = _set(text, "name", name)
-            for key, own in NAMES.items():
-                text = _set(text, key, own)
-        if file == "stand.toml":
-            text = re.sub(r"(?ms)^\n\[safety_record\]\n.*?(?=^\[|\Z)", "", text)  # the signature of the shipped file
-        folder.joinpath(file).write_text(text, encoding="utf-8")
+    folder.joinpath("schemas").mkdir(parents=True)
+    for file, (kind, extended, text) in FILES.items():
+        folder.joinpath(file).write_text(HEAD.format(kind=kind, extended=extended) + text.format(name=name), encoding="utf-8")
+        shutil.copy(SHIPPED / "schemas" / f"{kind}.json", folder / "schemas")
     folder.joinpath("README.md").write_text(PAGE.format(name=name), encoding="utf-8")
     load_test(folder / "test.toml")
-    print(f"written   {', '.join([*FILES, 'README.md'])} in {folder}")
+    print(f"written   {', '.join([*FILES, 'README.md', 'schemas'])} in {folder}")
     print(f"next      cd {folder} && hil-server simulate test.toml --out runs/first")
     return {"project": str(folder), "files": [*FILES, "README.md"], "exit_code": 0}
-
-
-def _set(text: str, key: str, value: str) -> str:
-    """The text with the first `key = ...` set to a string."""
-    return re.sub(rf"(?m)^{key} = .*$", lambda _: f'{key} = "{value}"', text, count=1)

@@ -1,4 +1,4 @@
-"""Offline library: dynamics that no stage of a tick calls, used from Python (`docs/multibody.md`, `docs/docking-tests.md`).
+"""Offline library: dynamics that no stage of a tick calls, used from Python (`docs/multibody.md`).
 
     integrators   motion of trees and closed loops in time: explicit, implicit and two-step methods, limits of their steps
     kane          Kane's equations of a small system, derived symbolically and compiled; rolling and edges included

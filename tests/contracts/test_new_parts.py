@@ -3,7 +3,6 @@ held to what every part promises. Nothing of the tree knows them."""
 
 import importlib
 import json
-import re
 import socket
 import struct
 import sys
@@ -175,11 +174,6 @@ def test_one_file_and_one_line(package, kind):
 def test_the_guide_shows_these_and_no_others():
     assert sorted(guide.blocks()) == sorted(file for _, file in KINDS.values())
     assert sorted(guide.lines()) == sorted(PARTS)
-
-
-def test_the_tutorial_has_the_same_compensator():
-    tutorial = (guide.ROOT / "docs" / "tutorial.md").read_text()
-    assert re.search(r"^cat > \S+/scaled\.pyx <<'END'\n(.*?)^END$", tutorial, re.MULTILINE | re.DOTALL)[1] == guide.blocks()["scaled.pyx"]
 
 
 # ------------------------------------------------------------------------------------------------------------------ what they promise

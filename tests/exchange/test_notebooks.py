@@ -78,11 +78,11 @@ def test_docking(tmp_path):
     assert "the log is whole" in said and "contact" in said
     share = float(said.partition("largest difference ")[2].partition(" %")[0])
     assert share < 2.0, "the force does not explain the motion"
-    (text,) = re.findall(r"```python\n(.*?)```", (NOTEBOOKS.parent / "analyst.md").read_text(), re.DOTALL)
+    (text,) = re.findall(r"```python\n(.*?)```", (NOTEBOOKS.parent / "results.md").read_text(), re.DOTALL)
     printed, named = io.StringIO(), '"runs/try/run.mcap"'
     assert named in text
     with contextlib.redirect_stdout(printed):
-        exec(compile(text.replace(named, repr(log)), "docs/analyst.md", "exec"), {})
+        exec(compile(text.replace(named, repr(log)), "docs/results.md", "exec"), {})
     assert "first_contact" in printed.getvalue() and printed.getvalue().endswith("N.m\nwhole\n")
 
 

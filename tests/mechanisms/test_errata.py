@@ -1,7 +1,7 @@
 """Errata of class A of contact and mechanisms: the kernel agrees with the corrected form; the printed one, written down beside it, misses.
 
 Ids: E docking notes (ch. 4-6), E1. multibody notes (ch. 1-3), B berthing and peripheral notes (ch. 7, 8). The table of all of them is
-docs/docking-tests.md; those that are not here have their test beside the kernel.
+docs/validation.md; those that are not here have their test beside the kernel.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The table of docs/docking-tests.md names tests that exist, and the golden attitude of the texts."""
+"""The table of docs/validation.md names tests that exist, and the golden attitude of the texts."""
 
 import re
 from pathlib import Path
@@ -14,14 +14,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_test_of_the_table_exists():
-    rows = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs/docking-tests.md").read_text())
+    rows = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs/validation.md").read_text())
     assert len(rows) > 90
     missing = [f"{path}::{name}" for path, name in rows if not re.search(rf"^def {name}\(", (ROOT / path).read_text(), re.M)]
     assert missing == []
 
 
 def test_every_number_of_the_text_has_a_row():
-    text = (ROOT / "docs/docking-tests.md").read_text()
+    text = (ROOT / "docs/validation.md").read_text()
     assert [n for n in [*range(1, 19), 25, 26] if not re.search(rf"^\| N{n} \|.*test_\w*N{n}_", text, re.M)] == []
 
 

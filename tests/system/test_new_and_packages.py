@@ -46,15 +46,33 @@ def test_the_files_of_a_new_project_are_its_own(project):
     from hil_server.config import load_test
 
     assert load_test("test.toml").test["name"] == "my docking"
-    for file, key, value in [("vehicle.toml", "mass_kg", "8123.0"), ("stand.toml", "leg_force_max_n", "71234.0")]:
-        text = (project / file).read_text()
-        assert re.search(rf"(?m)^{key} = ", text), file
-        (project / file).write_text(re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text))
+    for file, text in [("vehicle.toml", "mass_kg = 8123.0\n"), ("stand.toml", "[platform]\nleg_force_max_n = 71234.0\n")]:
+        with (project / file).open("a") as stream:
+            stream.write(text)
     config = load_test("test.toml")
     assert config.active_vehicle["mass_kg"] == 8123.0 and config.stand["platform"]["leg_force_max_n"] == 71234.0
+
+
+def test_the_files_of_a_new_project_have_only_what_differs_and_the_examples_are_valid(project, tmp_path, capsys):
+    from hil_server.config import load_test
+
     for file in project.glob("*.toml"):
-        schema = file.read_text().split("\n")[0].removeprefix("#:schema file://")
-        assert Path(schema).is_file(), file
+        text = file.read_text()
+        assert len(text.splitlines()) < 15 and re.search('(?m)^extends = "', text)
+        file.write_text(re.sub(r"(?m)^# (?=\[|\w+ = )", "", text))
+    config = load_test("test.toml")
+    assert config.active_vehicle["mass_kg"] == 9000.0 and config.stand["limits"]["force_limit_n"] == [4000.0] * 3
+    assert cli.main(["check", "vehicle.toml", "--resolved"]) == 0
+    assert "mass_kg = 9000.0" in capsys.readouterr().out
+
+
+def test_a_new_project_may_be_moved(project, tmp_path):
+    """On another machine the editor finds the schemas: no file names a place outside of the project."""
+    moved = shutil.move(project, tmp_path / "elsewhere")
+    for file in moved.glob("*.toml"):
+        assert (moved / file.read_text().split("\n")[0].removeprefix("#:schema ")).is_file(), file
+    named = [file for file in moved.rglob("*") if file.is_file() and (str(project) in file.read_text() or str(ROOT) in file.read_text())]
+    assert named == []
 
 
 def test_new_leaves_what_is_there_alone(project, capsys):

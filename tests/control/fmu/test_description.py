@@ -178,8 +178,8 @@ def test_a_variable_that_does_not_fit(read, key, table, said):
 
 
 def test_the_example_of_the_guide_is_one():
-    guide = Path(__file__).parents[3].joinpath("docs", "fmu.md").read_text()
-    table = tomllib.loads(re.search(r"```toml\n(.*?)```", guide, re.DOTALL)[1])["control"]
+    guide = Path(__file__).parents[3].joinpath("docs", "control.md").read_text()
+    table = tomllib.loads(re.search(r"```toml\n(\[control\]\npart = \"fmu\"\n.*?)```", guide, re.DOTALL)[1])["control"]
     assert set(table) - {"part"} <= {p.key for p in registry.part("control", table["part"]).PARAMETERS}
     for key, writers in (("inputs", READABLE), ("outputs", ("control",))):
         assert all(place(text, writers) for text in table[key].values()) and len(table[key]) > 3
