@@ -27,8 +27,7 @@ from rt_kernels.stages import STAGE_ROLES
 from rt_kernels.stewart.platform import Platform
 
 PARK_STEPS = 20  # Newton steps from the neutral pose to the parked one
-# device table of a stand file, role in the registry: in the order in which they are opened and read
-DEVICE_ROLES = (("mechanism_signals", "mechanism_signals"), ("wrench_sensor", "wrench_sensors"), ("drives", "drives"))
+DEVICES = ("mechanism_signals", "wrench_sensor", "drives")  # tables of a stand file, in the order in which they are opened and read
 
 
 class Part(NamedTuple):
@@ -277,9 +276,9 @@ def _identified(known: Given) -> str:
     return f"identified {known['date']}" if known.get("date") else "configured"
 
 
-def devices_of(tables: Mapping[str, Given]) -> dict[str, Part]:
+def devices_of(stand: Mapping[str, Given]) -> dict[str, Part]:
     """The devices among these tables of a stand file, in the order in which they are opened and read."""
-    return {name: part(role, tables[name]) for name, role in DEVICE_ROLES if name in tables}
+    return {name: part(tables.DEVICES[name], stand[name]) for name in DEVICES if name in stand}
 
 
 SETTINGS_OF_FILTER = ("sinc_length", "chop", "fast", "fir", "filter_index")

@@ -17,7 +17,7 @@ from hil_server.config import extends, files, tables, toml_text
 from hil_server.config.checks import join, line
 from hil_server.config.parts import part_table
 from hil_server.errors import ConfigurationError
-from hil_server.values import Document, Given
+from hil_server.values import Document, Given, Value
 from rt_kernels.parameters import REQUIRED, Parameter
 from rt_kernels.stages import STAGE_ROLES
 
@@ -33,17 +33,15 @@ def limits_of(declared: Iterable[Parameter]) -> dict[str, Parameter]:
     return {p.key: p for p in declared if p.stricter is not None}
 
 
-def is_wider(p: Parameter, value: Any, widest: Any) -> bool:
+def is_wider(p: Parameter, value: Value, widest: Value | None) -> bool:
     """Whether a value of the limit `p`, or one of its numbers, goes beyond `widest`. None: the stand has no such limit."""
     if widest is None:
         return p.stricter == "equal"
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and isinstance(widest, list | tuple):
         return len(value) != len(widest) or any(is_wider(p, one, other) for one, other in zip(value, widest, strict=True))
-    if p.stricter == "lower":
-        return bool(value > widest)
-    if p.stricter == "higher":
-        return bool(value < widest)
-    return bool(value != widest)
+    if p.stricter != "equal" and isinstance(value, int | float) and isinstance(widest, int | float):
+        return value > widest if p.stricter == "lower" else value < widest
+    return value != widest
 
 
 def take_from_stand(role: str, table: Document, stand: Given) -> None:
@@ -77,8 +75,8 @@ def compare(document: Given, own: Given, where: Callable[[str], tuple[str, str]]
     faults: list[str] = []
     narrower: list[Document] = []
 
-    def hold(p: Parameter, value: Any, widest: Any, path: str, key: str) -> None:
-        value, widest = _plain(value), None if widest is REQUIRED else _plain(widest)
+    def hold(p: Parameter, given: object, allowed: object, path: str, key: str) -> None:
+        value, widest = _plain(given), None if allowed is REQUIRED else _plain(allowed)
         if value is None or value == widest:
             return
         if is_wider(p, value, widest):
