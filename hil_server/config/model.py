@@ -1,6 +1,6 @@
 """The configuration of a test as the server reads it: made once of the checked document, then handed on.
 
-`TestConfig.setup` has everything below; nobody behind the loader looks into tables, fills in defaults or finds a part's name again. The
+`TestConfig.setup` has everything below; no code behind the loader looks into tables, fills in defaults or finds a part's name again. The
 text form, `TestConfig.document`, is what logs keep and what another configuration is made from.
 """
 
