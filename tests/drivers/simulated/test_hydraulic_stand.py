@@ -167,7 +167,7 @@ def test_a_stuck_spool_and_a_blocked_leg():
 def test_faults_come_over_the_port_and_the_drives_say_so():
     """Blocked and low supply are bits of every drive; forces, pressures, valves and supply are in the log. From the neutral pose, for which
     the pressure under the weight is known."""
-    platform = assembly.Platform.from_dict(load_test(None, [STANDS["hydraulic_stand"]]).stand["platform"])
+    platform = load_test(None, [STANDS["hydraulic_stand"]]).setup.stand.platform
     neutral = f"stand.limits.start_leg_m={platform.leg_lengths(platform.neutral_pose).tolist()}"
     records = run_line(
         (*QUICK, STANDS["hydraulic_stand"], neutral, "stand.virtual.faults=[{fault='supply_loss', at_s=0.5}]", "test.duration_max_s=1.0")
