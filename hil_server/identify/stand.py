@@ -39,6 +39,7 @@ from hil_server.line.stand_response import DIRECTIONS, StandResponse, speed_gain
 from rt_kernels.layout import CODES
 
 Array = np.ndarray
+Keys = dict[str, Any]  # of a machine's table: numbers, lists of them, a date
 
 # ticks that are averaged to one sample of the residual, and s of the blocks that are held against white noise
 EVERY, BLOCK_S = 4, 0.5
@@ -73,12 +74,12 @@ class Unknown:
         """Standard deviation of the data sheet, in x: a factor of two, or five units."""
         return SPREAD if self.scale is None else 5.0
 
-    def of(self, keys: Mapping[str, Any]) -> float:
+    def of(self, keys: Keys) -> float:
         """Its value."""
         value = keys[self.key]
         return float(value if self.index is None else np.asarray(value).flat[self.index])
 
-    def put(self, keys: dict[str, Any], value: float) -> None:
+    def put(self, keys: Keys, value: float) -> None:
         """Sets its value."""
         if self.index is None:
             keys[self.key] = value
@@ -204,7 +205,7 @@ class Stand:
     X_start: Array
     cores: int = 2
 
-    def play(self, keys: Mapping[str, Any], run: Run, step_s: float = 5e-5) -> Array:
+    def play(self, keys: Keys, run: Run, step_s: float = 5e-5) -> Array:
         """(played, 25): the run's setpoints given to the machine of these keys. Delays that are no multiple of a step go by the slope."""
         own = {p.key for p in HydraulicMachine.PARAMETERS}
         machine = HydraulicMachine(
@@ -251,7 +252,7 @@ class Fit:
     units of its noise, nan for one that says nothing."""
 
     unknowns: tuple[Unknown, ...]
-    keys: dict[str, Any]
+    keys: Keys
     x: Array
     sigma: Array
     covariance: Array
@@ -275,7 +276,7 @@ class Fit:
                 if abs(C[i, j]) > 0.95]  # fmt: skip
 
 
-def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unknown] = UNKNOWNS,
+def fit(run: Run, stand: Stand, sheet: Keys, unknowns: Sequence[Unknown] = UNKNOWNS,
         say: Callable[[str], None] = lambda _: None, fine: int = 2) -> Fit:  # fmt: skip
     """The machine's parameters out of the run. sheet: keys to begin with, all of the machine and drive_delay_s; a parameter that is 0 there
     and goes by its logarithm stays 0. fine: iterations with the Jacobian at the machine's own step. Raises ConfigurationError when the
@@ -285,7 +286,7 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
     spread = np.array([u.spread for u in unknowns])
     noise = run.noise.copy()
 
-    def keys_at(x: Array) -> dict[str, Any]:
+    def keys_at(x: Array) -> Keys:
         keys = dict(sheet)
         for u, ref, value in zip(unknowns, reference, x, strict=True):
             u.put(keys, u.value(float(ref), float(value)))
@@ -464,12 +465,12 @@ class StandIdentification:
     date: str
 
     @property
-    def model(self) -> dict[str, Any]:
+    def model(self) -> Keys:
         """The table `[stand_model]` of a stand file."""
         f = self.fit
         own = [p.key for p in HydraulicMachine.PARAMETERS]
-        table: dict[str, Any] = {key: f.keys[key] for key in (*own, "drive_delay_s")}
-        sigma: dict[str, Any] = {}
+        table: Keys = {key: f.keys[key] for key in (*own, "drive_delay_s")}
+        sigma: Keys = {}
         for k, u in enumerate(f.unknowns):
             if u.index is None:
                 sigma[u.key] = self.sigma(k)
@@ -621,7 +622,7 @@ def picture(found: StandIdentification, path: str | Path) -> Path:
     return Path(path)
 
 
-def is_hydraulic(stand: Mapping[str, Any]) -> bool:
+def is_hydraulic(stand: Mapping[str, Keys]) -> bool:
     """Whether a stand file is that of a hydraulic stand: by its `[stand_model]`, or by the stand in software that takes its place. Legs
     that are motors on screws are drives with a response of their own, `[drive_model]`."""
     from hil_server import registry
@@ -634,7 +635,7 @@ def is_hydraulic(stand: Mapping[str, Any]) -> bool:
     return bool(keys.get("actuator", "hydraulic") == "hydraulic")
 
 
-def data_sheet(stand: Mapping[str, Any]) -> dict[str, Any]:
+def data_sheet(stand: Mapping[str, Keys]) -> Keys:
     """What is known of a hydraulic stand before it is identified: `[stand_model]`, else `[virtual]`, the machine's defaults for the rest.
     Raises ConfigurationError when the stand file has neither."""
     known = (stand.get("stand_model") or stand["virtual"]) if is_hydraulic(stand) else None
@@ -644,7 +645,7 @@ def data_sheet(stand: Mapping[str, Any]) -> dict[str, Any]:
     return {**sheet, "drive_delay_s": 0.002, **{k: v for k, v in known.items() if k in sheet or k == "drive_delay_s"}}
 
 
-def identify_stand_log(path: str | Path, sheet: Mapping[str, Any] | None = None, say: Callable[[str], None] = lambda _: None,
+def identify_stand_log(path: str | Path, sheet: Keys | None = None, say: Callable[[str], None] = lambda _: None,
                        unknowns: Sequence[Unknown] = UNKNOWNS) -> StandIdentification:  # fmt: skip
     """Evaluates the log of a run of `identify_hydraulic`. sheet: of the log's own stand file if not given. Raises ConfigurationError."""
     from rt_kernels.stewart.platform import Platform

@@ -1,7 +1,7 @@
 """Faults of a run in their order, and why it went wrong."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def faults_of(log: Log) -> list[Fault]:
     return sorted(found, key=lambda fault: (fault["tick"], ("stop", "hold", "note").index(fault["severity"])))
 
 
-def cause_of(log: Log, faults: Sequence[Fault], document: Mapping[str, Any]) -> Cause | None:
+def cause_of(log: Log, faults: Sequence[Fault], document: Mapping[str, object]) -> Cause | None:
     """Why the run went wrong, None for a run without a fault (notes are none). document: its configuration as plain tables.
 
     The first fault; but where the loop missed periods just before it and the faults are what devices say of a host that stands still, the
@@ -74,7 +74,7 @@ def cause_of(log: Log, faults: Sequence[Fault], document: Mapping[str, Any]) -> 
     return {"text": text, "tick": int(r["tick"][at]), "time_s": float(log.time_s[at])}
 
 
-def _what_was_invalid(log: Log, fault: Fault, document: Mapping[str, Any]) -> str | None:
+def _what_was_invalid(log: Log, fault: Fault, document: Mapping[str, object]) -> str | None:
     """What left the valid range of its law, and where, from the unit's channels `*.invalid_*`; None where it is another fault or the unit
     does not say. What the codes of `invalid_part` mean, the part's `INVALID` tells."""
     if fault["name"] != "mechanism_invalid":

@@ -1,13 +1,12 @@
 """Pictures of a run for its report, one function per topic: what is drawn, as `hil_server.pages.curves.Plot`."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hil_server.judge.crafts import names_in, series
 from hil_server.log.reader import Log
-from hil_server.pages.curves import Plot
+from hil_server.pages.curves import POINTS, Plot
 from hil_server.requirements.angles import yaw_pitch_roll
 from rt_kernels.codes import code_name
 
@@ -41,9 +40,10 @@ def phases(log: Log) -> list[tuple[float, float, str]]:
     return [(float(t[a]), float(t[b]), code_name("phase", int(code[a]))) for a, b in zip(change, ends, strict=True)]
 
 
-def plot(log: Log, title: str, unit: str, values: np.ndarray, names: Sequence[str], **more: Any) -> Plot:
-    """A diagram of a run with its events. values: (n, k)."""
-    return Plot(title, unit, log.time_s, values, names, marks=events(log), **more)
+def plot(log: Log, title: str, unit: str, values: np.ndarray, names: Sequence[str], *, bands: Sequence[tuple[float, float, str]] = (),
+         second: np.ndarray | None = None, note: str = "", most: int = POINTS) -> Plot:  # fmt: skip
+    """A diagram of a run with its events. values, second: (n, k)."""
+    return Plot(title, unit, log.time_s, values, names, marks=events(log), bands=bands, second=second, note=note, most=most)
 
 
 def force_with_phases(log: Log) -> Plot:
@@ -63,9 +63,9 @@ def wrench(log: Log) -> list[Plot]:
     corrected = r["F_T_corrected"] if not np.array_equal(r["F_T_corrected"], r["F_T"]) and r["F_T_corrected"].any() else None
     note = "dashed: as the compensation passed it on to the dynamics" if corrected is not None else ""
     parts = (("Contact force at T", "N", slice(0, 3), FORCE), ("Contact moment at T", "N.m", slice(3, 6), MOMENT))
-    more = {"note": note, "most": WRENCH_POINTS}
     return [
-        plot(log, title, unit, r["F_T"][:, part], names, second=None if corrected is None else corrected[:, part], **more)
+        plot(log, title, unit, r["F_T"][:, part], names, second=None if corrected is None else corrected[:, part], note=note,
+             most=WRENCH_POINTS)
         for title, unit, part, names in parts
     ]
 

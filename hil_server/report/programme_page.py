@@ -24,6 +24,8 @@ LEVELS = {"captured": "good", "complete": "good", "separated": "good", "tripped"
 PEAKS = ("impact_force_n", "impact_moment_n_m", "docking_force_n", "docking_moment_n_m")  # of a summary, in the order of the columns
 SIDE_BY_SIDE = "side_by_side.html"
 
+Row = Mapping[str, Any]  # of a variant: its summary as JSON has it, with number, expect, verdict, passed, R1
+
 
 class ProgrammePage:
     """The page of a programme in the folder `out`, written again after every variant.
@@ -32,11 +34,11 @@ class ProgrammePage:
 
     def __init__(self, name: str, variants: Sequence[tuple[str, str, str]], out: Path) -> None:
         self.name, self.variants, self.path = name, list(variants), out / PAGE
-        self._rows: list[Mapping[str, Any]] = []
+        self._rows: list[Row] = []
         self._missing: list[str] = []
         self._curves: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = {}
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Row) -> None:
         """A variant that is done: its summary with number, expect, verdict, passed, R1. Its small curves are kept, its log is not."""
         self._rows.append(row)
         if row.get("log"):
@@ -118,7 +120,7 @@ class ProgrammePage:
         )
         return (parts if self._curves else "") + table_html(head, cells, sortable=True)
 
-    def _link(self, row: Mapping[str, Any]) -> str:
+    def _link(self, row: Row) -> str:
         if not row.get("report"):
             return text(row["number"])
         return f'<a href="{text(os.path.relpath(row["report"], self.path.parent))}">{text(row["number"])}</a>'
@@ -160,7 +162,7 @@ class ProgrammePage:
         return [section("Requirements", bars_html(bars(worst)) + table_html(head, rows, sortable=True))]
 
 
-def _failed(rows: Sequence[Mapping[str, Any]]) -> str:
+def _failed(rows: Sequence[Row]) -> str:
     """What went wrong, a line a variant."""
     lines = []
     for row in rows:
@@ -172,11 +174,11 @@ def _failed(rows: Sequence[Mapping[str, Any]]) -> str:
     return f'<ul class="next bad">{"".join(lines)}</ul>'
 
 
-def _violated(row: Mapping[str, Any]) -> list[str]:
+def _violated(row: Row) -> list[str]:
     return [one["name"] for one in row.get("requirements") or () if one["verdict"] == "violated"]
 
 
-def _good(row: Mapping[str, Any]) -> bool:
+def _good(row: Row) -> bool:
     return bool(row["passed"]) and not _violated(row)
 
 
@@ -189,7 +191,7 @@ def _left(one: Requirement) -> float:
     return margin / abs(limit) if share is not None and limit else margin
 
 
-def _smallest(row: Mapping[str, Any]) -> Markup | None:
+def _smallest(row: Row) -> Markup | None:
     """The requirement that is nearest to its limit, with what is left of it."""
     judged = [one for one in row.get("requirements") or () if one["verdict"] != "not judged"]
     if not judged:
@@ -200,13 +202,13 @@ def _smallest(row: Mapping[str, Any]) -> Markup | None:
     return Markup(f'<span class="{"bad" if one["verdict"] == "violated" else "good"}">{text(words)}</span>')
 
 
-def peak(row: Mapping[str, Any], which: int) -> float | None:
+def peak(row: Row, which: int) -> float | None:
     """Largest contact force (0) or moment (1) of the impact, by the summary of a run."""
     found = row.get(PEAKS[which])
     return float(found) if isinstance(found, int | float) else None
 
 
-def _peak(row: Mapping[str, Any], key: str) -> object:
+def _peak(row: Row, key: str) -> object:
     """A figure of the summary; marked where a fault was injected or periods were missed in its window."""
     value = row.get(key)
     moments = [one for one in row.get("peaks") or () if one["moment"] != "stand"]
