@@ -20,6 +20,7 @@ from hil_server.interrupts import INTERRUPTED
 from hil_server.terminal.completion import asked_by_the_shell
 from hil_server.terminal.help import Parser, did_you_mean, examples, overview
 from hil_server.terminal.log import LEVELS, show
+from hil_server.values import Document
 
 NOTHING_DONE = "nothing was changed"  # by a verb without REMAINS
 
@@ -95,7 +96,7 @@ def _explained(arguments: list[str], error: BaseException) -> int:
     return 5
 
 
-def write_json(file: str, summary: dict[str, Any]) -> None:
+def write_json(file: str, summary: Document) -> None:
     """The machine-readable summary. Paths become text, NumPy values become numbers and lists, NaN becomes null."""
     import json
     import math

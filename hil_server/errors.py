@@ -13,7 +13,10 @@ naming the part. Any other exception leaves the program with 5.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypeVar
+
+T = TypeVar("T")
+S = TypeVar("S")
 
 
 class HilError(Exception):
@@ -70,7 +73,7 @@ class InternalError(HilError):
     exit_code = 5
 
 
-def attempt(figure: str, make: Callable[[], Any], instead: Any, missing: list[dict[str, str]]) -> Any:
+def attempt(figure: str, make: Callable[[], T], instead: S, missing: list[dict[str, str]]) -> T | S:
     """What `make` gives; where it fails, `instead`, and the figure's name and the reason in `missing` (keys figure, reason): one figure
     that cannot be had costs no other."""
     try:

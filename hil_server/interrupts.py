@@ -20,7 +20,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Self, TypeAlias
+
+Handler: TypeAlias = Callable[[int, FrameType | None], object] | int | None  # of a signal, as Python has it
 
 INTERRUPTED = 130  # exit code of what a press ended
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -43,7 +45,7 @@ def _pressed(number: int, frame: FrameType | None) -> None:
         _state.blocks[-1].pressed()
 
 
-def _unraisable(what: Any) -> None:
+def _unraisable(what: "sys.UnraisableHookArgs") -> None:
     """A KeyboardInterrupt in a destructor or a callback of Python's imports is reported by us, once: its press stands."""
     if what.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(what)
@@ -54,8 +56,8 @@ class owned:  # noqa: N801 - read as words: with owned()
 
     def __init__(self) -> None:
         self._depth = -1
-        self._former: dict[int, Any] = {}
-        self._hook: Any = sys.__unraisablehook__
+        self._former: dict[int, Handler] = {}
+        self._hook: Callable[[sys.UnraisableHookArgs], object] = sys.__unraisablehook__
 
     def pressed(self) -> None:
         """What a press does in this block."""

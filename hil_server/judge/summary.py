@@ -24,7 +24,7 @@ from hil_server.judge.run import Run
 from hil_server.judge.unit_ledger import UnitLedger, unit_ledger
 from hil_server.log.moments import HEADLINE, WRENCH_NAMES
 from hil_server.log.reader import Log
-from hil_server.log.recoveries import recovered, recoveries_of
+from hil_server.log.recoveries import Recovery, recovered, recoveries_of
 from hil_server.requirements import Result, violated
 from rt_kernels.codes import code_name
 from rt_kernels.layout import CODES, RUNS
@@ -157,7 +157,7 @@ class Summary:
     note_details: list[Fault]
     cause: Cause | None
     trip_tick: int
-    recoveries: list[dict[str, Any]]
+    recoveries: list[Recovery]
     recovered: bool
     contacts: list[Contact]
     crafts: Crafts | None

@@ -3,7 +3,6 @@
 import argparse
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
 
 # argument → folders of `stand_configs` whose files it names without a path
 SHIPPED_IN = {
@@ -68,7 +67,7 @@ def _files(folders: tuple[str, ...], verb: str) -> Callable[..., list[str]]:
 
     local = FilesCompleter()
 
-    def offer(prefix: str, **more: Any) -> list[str]:
+    def offer(prefix: str, **more: object) -> list[str]:
         paths = [f"{folder}/{name}" for folder in folders for name in names_in((folder,))] if "/" in prefix else names_in(folders)
         if verb == "campaign":
             paths = [path for path in paths if CAMPAIGNS in path]
@@ -77,7 +76,7 @@ def _files(folders: tuple[str, ...], verb: str) -> Callable[..., list[str]]:
     return offer
 
 
-def _keys(prefix: str, parsed_args: Any, **_: Any) -> list[str]:
+def _keys(prefix: str, parsed_args: argparse.Namespace, **_: object) -> list[str]:
     """`table.key=` of the test on the command line; behind `.part=` the parts of the role."""
     if "=" in prefix:
         key, _equals, _value = prefix.partition("=")
@@ -86,7 +85,7 @@ def _keys(prefix: str, parsed_args: Any, **_: Any) -> list[str]:
     return [f"{key}=" for key in _keys_of(_test_of(parsed_args)) if key.startswith(prefix)]
 
 
-def _test_of(parsed_args: Any) -> Any:
+def _test_of(parsed_args: argparse.Namespace) -> str | None:
     """The test whose keys are asked for: that of the verb, none for a log, a stand, or a file that cannot be read."""
     from hil_server.config.kinds import misfit
     from hil_server.config.loader import named_file
@@ -95,7 +94,7 @@ def _test_of(parsed_args: Any) -> Any:
     return file if file is None or misfit(named_file(file), "test") is None else None
 
 
-def _keys_of(file: Any) -> list[str]:
+def _keys_of(file: str | None) -> list[str]:
     from hil_server.config import load_test
     from hil_server.config.keys import keys_of
     from hil_server.errors import ConfigurationError
@@ -106,7 +105,7 @@ def _keys_of(file: Any) -> list[str]:
         return sorted(keys_of(load_test().document))
 
 
-def _requirements(parsed_args: Any) -> list[str]:
+def _requirements(parsed_args: argparse.Namespace) -> list[str]:
     from hil_server.config import load_test
 
     return [row["name"] for row in load_test(_test_of(parsed_args)).document.get("requirement", ())]
@@ -118,7 +117,7 @@ def _commands() -> list[str]:
     return list(ARGUMENTS)
 
 
-def _arguments(parsed_args: Any) -> list[str]:
+def _arguments(parsed_args: argparse.Namespace) -> list[str]:
     """Names that the next argument of the command takes: faults, joint modes."""
     from hil_server.bus.commands import ARGUMENTS
 
@@ -135,7 +134,7 @@ def _tunables() -> list[str]:
     for role in registry.ROLES:
         for name in registry.parts(role):
             try:
-                parameters: Any = registry.part(role, name).PARAMETERS
+                parameters = registry.part(role, name).PARAMETERS
             except ConfigurationError:  # of another package, which lacks something
                 continue
             names |= {f"{role}.{p.key}" for p in parameters if p.tunable is not None}

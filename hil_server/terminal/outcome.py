@@ -4,9 +4,11 @@ import argparse
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from hil_server.values import Document, Given
 
 MOST_REBOUNDS = 8
 MOST_DONE = 12
@@ -49,7 +51,7 @@ def add_fmu_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run-fmu", action="store_true", help=meaning)
 
 
-def go_on(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+def go_on(args: argparse.Namespace, run_one: Callable[..., Document]) -> Document:
     """Runs what follows LOG@TIME with `run_one(config, options, begin)`; returns the summary."""
     from hil_server.config import trusted_fmus
     from hil_server.host.installation import check_installation
@@ -69,7 +71,7 @@ def go_on(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]]) -> d
     return summary | {"branch": begin.facts}
 
 
-def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
+def perform(args: argparse.Namespace, run_one: Callable[..., Document], live: bool) -> Document:
     """Runs CONFIG with `run_one(config, options)`: one test, or every variant of a programme. Returns the summary."""
     from hil_server.config import load_test
     from hil_server.config.toml_text import value
@@ -100,7 +102,7 @@ def _options(args: argparse.Namespace, out: str | None, variant: str = "", desk:
                    confirmed=getattr(args, "confirm_loads", ""), desk=desk)  # fmt: skip
 
 
-def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
+def _perform_programme(args: argparse.Namespace, run_one: Callable[..., Document], live: bool) -> Document:
     import time
 
     from hil_server.requirements import junit, violated
@@ -113,7 +115,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
         assemble_all(args.config, variants)
     out = Path(args.out) if args.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name.replace(' ', '-')}")
 
-    def run_variant(config: Any, folder: Path) -> dict[str, Any]:
+    def run_variant(config: Any, folder: Path) -> Document:
         return run_one(config, _options(args, str(folder), folder.name, str(out / "desk.json")))
 
     between = between_of(args.config, variants[0].config.document["telemetry"], args.hold, out / "desk.json") if live else None
@@ -136,7 +138,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     return summary | {"out": str(out)}
 
 
-def _suite(row: dict[str, Any]) -> Any:
+def _suite(row: Document) -> Any:
     """The JUnit suite of a variant: its expectation is a case beside its requirements."""
     from hil_server.requirements import junit
 
@@ -144,7 +146,7 @@ def _suite(row: dict[str, Any]) -> Any:
     return junit.suite_of(row["number"], row, [junit.Case("expectation", "passed" if row["passed"] else "failed", message)])
 
 
-def _print_side_by_side(summary: dict[str, Any]) -> None:
+def _print_side_by_side(summary: Document) -> None:
     """Comparison of the designs of each case; nothing for a programme without cases."""
     for case in summary.get("side_by_side", []):
         print(f"\n{case['case']}")
@@ -154,7 +156,7 @@ def _print_side_by_side(summary: dict[str, Any]) -> None:
         print(f"\nside by side: {summary['page']}")
 
 
-def print_summary(summary: dict[str, Any]) -> None:
+def print_summary(summary: Document) -> None:
     """End, capture, health of the loop, peaks, faults, requirements, files: a line each."""
     from hil_server.requirements import counted
 
@@ -218,7 +220,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         print(f"report    {summary['report']}")
 
 
-def print_requirements(rows: Sequence[Mapping[str, Any]]) -> None:
+def print_requirements(rows: Sequence[Given]) -> None:
     """A line each: verdict, value reached, limit, margin, time; in colour where the terminal has colours."""
     from rich.console import Console
     from rich.markup import escape
@@ -244,7 +246,7 @@ def print_requirements(rows: Sequence[Mapping[str, Any]]) -> None:
     console.print(table)
 
 
-def _alignment(found: dict[str, Any]) -> str:
+def _alignment(found: Document) -> str:
     """The two docking units at the end of the retraction, in one line."""
     gaps = [f"{1e3 * gap:.0f}" for name, gap in found["gaps_m"].items() if not name.endswith("plane_gap")]
     text = f"tilt {found['tilt_deg']:.2f} deg, offset {1e3 * found['offset_m']:.1f} mm, roll {found['roll_deg']:.2f} deg"
@@ -252,5 +254,5 @@ def _alignment(found: dict[str, Any]) -> str:
     return text + ("; together and aligned" if found["aligned"] else f"; NOT ALIGNED: {', '.join(found['missing'])}")
 
 
-def _listed(details: list[dict[str, Any]]) -> str:
+def _listed(details: list[Document]) -> str:
     return ", ".join(f"{one['name']} (tick {one['tick']}, {one['time_s']:.3f} s)" for one in details)

@@ -1,11 +1,13 @@
 """`hil-server calibrate CSV|LOG`: bias, payload and orientation of the force sensor (`hil_server.identify.calibrate`)."""
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hil_server.errors import ConfigurationError
+from hil_server.values import Document
 
 if TYPE_CHECKING:
     from hil_server.identify.calibrate import Calibration, Motion
@@ -29,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Calibrates from the poses or the log; returns mass, centre of mass and bias."""
     import numpy as np
 
@@ -47,7 +49,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         wrench, gravity = still.stack(WRENCH), gravity_of(still)
     found = calibrate(wrench[:, :3], wrench[:, 3:], gravity)
     _print(found)
-    result: dict[str, Any] = {k: v for k, v in asdict(found).items()} | {"well_posed": found.well_posed}
+    result: Document = {k: v for k, v in asdict(found).items()} | {"well_posed": found.well_posed}
     if args.motion:
         if not args.orientation:
             raise ConfigurationError("--motion needs --orientation CSV: the direction of the weight depends on it")
@@ -68,7 +70,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _print(found: "Calibration") -> None:
-    def three(v: Any, digits: int) -> str:
+    def three(v: Iterable[float], digits: int) -> str:
         return ", ".join(f"{x:.{digits}f}" for x in v)
 
     print(f"poses           {found.poses}")

@@ -5,9 +5,9 @@ import argparse
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from hil_server import interrupts
+from hil_server.values import Document
 
 GROUP = "run a test"
 ORDER = 35
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="prints no progress")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Runs or resumes the campaign; returns its statistics."""
     import numpy as np
 
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                       "exit_code": VerdictError.exit_code if broken else 0}  # fmt: skip
 
 
-def _requirements(found: dict[str, Any]) -> list[str]:
+def _requirements(found: Document) -> list[str]:
     """Prints the verdicts; returns the names of the requirements that more cases violate than allowed."""
     from hil_server.campaign.statistics import standing
     from hil_server.terminal.tables import print_table
@@ -125,7 +125,7 @@ def _requirements(found: dict[str, Any]) -> list[str]:
     return [name for name, one in found.items() if not one["kept"]]
 
 
-def _write_junit(file: str, name: str, summary: dict[str, Any]) -> None:
+def _write_junit(file: str, name: str, summary: Document) -> None:
     from hil_server.campaign.statistics import standing
     from hil_server.requirements import junit
 

@@ -8,10 +8,11 @@ CONFIG: test, programme (all variants), campaign (the ends of all that it varies
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hil_server.errors import ConfigurationError, UsageError
 from hil_server.host.realtime_host import live_runs
+from hil_server.values import Document
 
 if TYPE_CHECKING:
     from hil_server.config import TestConfig
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--core", type=int, metavar="N", help="core of the loop (default: chosen as for a run)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Examines configuration, installation and host; returns the exit code."""
     from hil_server.host.preflight import examine
     from hil_server.terminal.tables import print_table
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return _resolved(args)
     if args.measure:
         _may_measure(args.seconds)
-    summary: dict[str, Any] = {"exit_code": 0}
+    summary: Document = {"exit_code": 0}
     summary["installation"] = _installation(summary)
     summary["configuration"] = _configuration(args, summary)
     findings = examine(args.core, args.seconds if args.measure else 0.0)
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return summary
 
 
-def _resolved(args: argparse.Namespace) -> dict[str, Any]:
+def _resolved(args: argparse.Namespace) -> Document:
     """Prints the file, with those that it extends, as one. Raises UsageError, ConfigurationError."""
     from hil_server.config import extends, named_file
     from hil_server.config.loader import DEFAULT_TEST
@@ -86,7 +87,7 @@ def _may_measure(seconds: float) -> None:
         raise UsageError(f"--measure: live run in progress (process {who}); wait until it has ended: the measurement needs its core")
 
 
-def _installation(summary: dict[str, Any]) -> dict[str, Any]:
+def _installation(summary: Document) -> Document:
     from hil_server.host.installation import check_installation
 
     print("Installation")
@@ -98,7 +99,7 @@ def _installation(summary: dict[str, Any]) -> dict[str, Any]:
     return {"faults": [], "folders": folders}
 
 
-def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[str, Any]:
+def _configuration(args: argparse.Namespace, summary: Document) -> Document:
     print("\nConfiguration")
     try:
         found = examined(args.config, args.set)
@@ -108,8 +109,8 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
     print(f"  {found.name}{several}: no faults")
     for words in found.about:
         print(f"  {words}")
-    tests: list[dict[str, Any]] = []
-    stands: list[Any] = []
+    tests: list[Document] = []
+    stands: list[Document] = []
     for row in found.rows:
         config = row.config
         beyond = " (beyond nominal approach)" if row.R1 > 1.0 else ""
@@ -160,7 +161,7 @@ def _delays_not_known(config: "TestConfig") -> list[str]:
     return list(stand.unknown_delays) if stand.hardware else []
 
 
-def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:
+def _limits(config: "TestConfig", summary: Document) -> None:
     """Owner of the limits, and limits that the test makes stricter; exit code 1 for hardware with unsigned limits."""
     from hil_server.config import narrowing
 
@@ -189,7 +190,7 @@ def _parked_inside(config: "TestConfig") -> str:
     return inside
 
 
-def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]]:
+def _buses(config: "TestConfig", summary: Document) -> list[Document]:
     """Load of each drive bus at the loop rate, and missing settings of the host; exit code 1 if a bus is overloaded."""
     setup = config.setup
     if not setup.stand.hardware:
@@ -212,7 +213,7 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
     return rows
 
 
-def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]:
+def _hydraulics(config: "TestConfig", summary: Document) -> Document:
     """Signals of the drives beside their position, and the limits that use them; exit code 1 for a limit without its signal."""
     from hil_server import registry
 
@@ -222,7 +223,7 @@ def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]
         signals = [str(table.get("channel")) for table in drives.get("channels", ())]
     else:
         signals = list(getattr(registry.part("simulated", stand.table["virtual"]["part"]), "SAYS", ()))
-    found: dict[str, Any] = {"channels": signals}
+    found: Document = {"channels": signals}
     if signals:
         every = f", every {drives.get('channels_every', 10)} cycles" if drives is not None else ""
         print(f"  drives report {', '.join(signals)}{every}")
@@ -245,7 +246,7 @@ def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]
     return found
 
 
-def _faulty(error: ConfigurationError, summary: dict[str, Any]) -> dict[str, Any]:
+def _faulty(error: ConfigurationError, summary: Document) -> Document:
     from hil_server.terminal.faults import located
 
     faults = [located(fault) for fault in error.faults]

@@ -1,7 +1,8 @@
 """`hil-server command NAME [VALUE...]`: sends one command to the live run, whose loop acknowledges it."""
 
 import argparse
-from typing import Any
+
+from hil_server.values import Document
 
 GROUP = "live control"
 ORDER = 160
@@ -33,7 +34,7 @@ def _argument(text: str) -> float | str:
         return text
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Sends the command and waits for the loop; returns its acknowledgement."""
     from hil_server.bus.commands import ARGUMENTS, encode
     from hil_server.client import Client

@@ -2,7 +2,8 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+
+from hil_server.values import Document
 
 GROUP = "look at results"
 ORDER = 44
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="folder for the page with pictures (default: beside LOG)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Compares the logs, forces first, or a recording with runs; returns the differences."""
     from hil_server.config.kinds import a_log, misfit
     from hil_server.errors import UsageError
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return _runs(args)
 
 
-def _runs(args: argparse.Namespace) -> dict[str, Any]:
+def _runs(args: argparse.Namespace) -> Document:
     from hil_server.report.comparison import compare, in_percent
 
     log, other = Path(args.log), Path(args.other[0])
@@ -92,7 +93,7 @@ def _runs(args: argparse.Namespace) -> dict[str, Any]:
     return {**figures, "exit_code": int(figures["verdict"] == "beyond")}
 
 
-def _recording(args: argparse.Namespace) -> dict[str, Any]:
+def _recording(args: argparse.Namespace) -> Document:
     from dataclasses import asdict
 
     from hil_server.exchange import recordings

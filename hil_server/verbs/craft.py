@@ -5,8 +5,11 @@ table [modal] of a vehicle file.
 """
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hil_server.values import Document
 
 if TYPE_CHECKING:
     from hil_server.predict.craft_view import CraftView
@@ -34,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--held", action="store_true", help="URDF: fixed root link (default: free)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Prints the craft; writes picture and modes if requested."""
     from hil_server.config import named_file
     from hil_server.errors import UsageError
@@ -57,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return summary | {"exit_code": 0}
 
 
-def _vehicle(file: str | None) -> dict[str, Any] | None:
+def _vehicle(file: str | None) -> Document | None:
     """The table of a vehicle of one rigid body. Raises ConfigurationError."""
     if file is None:
         return None
@@ -145,6 +148,6 @@ def _rows(seen: "CraftView") -> list[tuple[str, ...]]:
     return rows
 
 
-def _numbers(values: Any, largest: float = 0.0, between: str = "  ", digits: int = 6) -> str:
+def _numbers(values: Iterable[float], largest: float = 0.0, between: str = "  ", digits: int = 6) -> str:
     """Numbers in a row; what is rounding beside `largest` is 0."""
     return between.join(f"{x if abs(x) > 1e-10 * largest else 0.0:.{digits}g}" for x in values)

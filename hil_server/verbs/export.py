@@ -1,9 +1,9 @@
 """`hil-server export LOG --format FORMAT`: a log for other tools."""
 
 import argparse
-from typing import Any
 
 from hil_server.errors import UsageError
+from hil_server.values import Document
 
 FORMATS = ("parquet", "csv", "hdf5", "mat", "mdf", "ccsds", "foxglove", "operator")
 GROUP = "look at results"
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scene-hz", type=float, default=50.0, metavar="HZ", help="foxglove: pictures per second (default: 50)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Writes the log in the other format; returns where."""
     from hil_server.config.kinds import a_log
     from hil_server.run.progress import working

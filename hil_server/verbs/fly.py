@@ -8,11 +8,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from hil_server import interrupts
 from hil_server.errors import DeviceError, UsageError
 from hil_server.terminal.outcome import add_configuration_arguments, add_run_arguments
+from hil_server.values import Document
 
 GROUP = "run a test"
 ORDER = 12
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--leave", action="store_true", help="ends the page with the run (default: at Ctrl-C)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Serves the operator's page, runs the test live; returns its summary. The page is the hand controller: a pad, or its keys."""
     from hil_server.config import load_test
     from hil_server.run.claim import claimed

@@ -1,7 +1,8 @@
 """`hil-server fmu list|trust|forget`: the list of FMUs that may run when a log names them."""
 
 import argparse
-from typing import Any
+
+from hil_server.values import Document
 
 GROUP = "files and parts"
 ORDER = 70
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="FILE", help="FMU file (.fmu); for forget also a SHA-256 or a name from the list")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Shows or changes the list; returns it."""
     from pathlib import Path
 

@@ -4,10 +4,14 @@ import argparse
 import sys
 import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hil_server import interrupts
 from hil_server.errors import ConfigurationError, DeviceError, UsageError
+from hil_server.values import Document
+
+if TYPE_CHECKING:
+    from hil_server.operator_desk.station import Source, Station
 
 GROUP = "live control"
 ORDER = 180
@@ -41,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=float, metavar="S", help="ends after S seconds (default: at Ctrl-C)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Sends the motion of the device until Ctrl-C; returns the counts."""
     from drivers.hand_controllers.evdev import EvdevSource
     from drivers.hand_controllers.keyboard import KeyboardSource
@@ -59,7 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     desk = Desk(0, 100.0, HAND_ADDRESS, "", "", {"kind": "keyboard"}, KEYBOARD) if args.keyboard else load(args.calibration)
     source = desk.source
 
-    def open_source() -> Any:
+    def open_source() -> "Source":
         if source["kind"] == "keyboard":
             return KeyboardSource(sys.stdin.fileno())
         if source["kind"] == "serial":
@@ -82,7 +86,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return _conclude(desk_station, station, seconds)
 
 
-def _play(args: argparse.Namespace) -> dict[str, Any]:
+def _play(args: argparse.Namespace) -> Document:
     """Plays a recorded operator by the run time on the bus."""
     from hil_server.bus.wire import HAND_ADDRESS
     from hil_server.config import named_file
@@ -104,7 +108,7 @@ def _play(args: argparse.Namespace) -> dict[str, Any]:
     return _conclude(player, station, flown)
 
 
-def _serve(station: Any, duration: float | None) -> float:
+def _serve(station: "Station", duration: float | None) -> float:
     """Sends until Ctrl-C or for `duration` s. Returns the duration."""
     started, warned = time.monotonic(), False
     try:
@@ -124,8 +128,8 @@ def _serve(station: Any, duration: float | None) -> float:
     return time.monotonic() - started
 
 
-def _conclude(desk_station: Any, station: int, seconds: float) -> dict[str, Any]:
-    summary: dict[str, Any] = desk_station.summary() | {"exit_code": 0, "station": station, "seconds": seconds}
+def _conclude(desk_station: "Station", station: int, seconds: float) -> Document:
+    summary: Document = desk_station.summary() | {"exit_code": 0, "station": station, "seconds": seconds}
     summary["rate_hz"] = desk_station.sent / seconds
     print(f"station {station}: {summary['sent']} records in {seconds:.1f} s ({summary['rate_hz']:.0f} Hz), "
           f"{summary['unsent']} not sent, {summary['faults']} faults")  # fmt: skip

@@ -4,9 +4,9 @@ also mass, oil, valves, friction and structure (`hil_server.identify.stand`)."""
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from hil_server.errors import ConfigurationError
+from hil_server.values import Document
 
 GROUP = "stand and host"
 ORDER = 134
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--live", action="store_true", help="over the wire, even if the stand file has only a virtual stand")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Identifies the drives, or the hydraulic machine, from a run or its log; returns the result."""
     from hil_server.config.kinds import a_log
     from hil_server.run.identification import feels_load, in_six_directions
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return _drives(args, of_log)
 
 
-def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
+def _drives(args: argparse.Namespace, of_log: bool) -> Document:
     from hil_server.identify.drives import identify_log, picture, write_stand
     from hil_server.run.identification import run_on
     from hil_server.run.progress import working
@@ -81,7 +81,7 @@ def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
             "exit_code": 1 if lacking or not found.within_spec else 0}  # fmt: skip
 
 
-def _machine(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
+def _machine(args: argparse.Namespace, of_log: bool) -> Document:
     from hil_server.identify.drives import write_stand
     from hil_server.identify.stand import identify_stand_log, picture
     from hil_server.run.identification import run_on_hydraulic

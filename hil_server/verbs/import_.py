@@ -2,9 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from hil_server.errors import ConfigurationError
+from hil_server.values import Document
 
 GROUP = "files and parts"
 ORDER = 68
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="imported.mcap", metavar="FILE", help="log to write (default: imported.mcap)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Writes the recorded wrench as a log that replays; returns its statistics."""
     from hil_server.config import load_test
     from hil_server.exchange.foreign_logs import WRENCH, at_rate, common_grid, read_csv, read_mcap, report, resample, write_run

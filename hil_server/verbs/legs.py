@@ -2,7 +2,8 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+
+from hil_server.values import Document
 
 GROUP = "stand and host"
 ORDER = 132
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--live", action="store_true", help="over the wire, even if the stand file has only a virtual stand")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Moves the legs, or reads a log of it; exit code 1 if a leg did not follow its setpoint, or another one moved."""
     from hil_server.config.kinds import a_log
     from hil_server.log.reader import read_log

@@ -1,7 +1,8 @@
 """`hil-server life LOG ...`: load spectra over many dockings, and the share of the life that they use (`hil_server.judge.life`)."""
 
 import argparse
-from typing import Any
+
+from hil_server.values import Document
 
 GROUP = "look at results"
 ORDER = 48
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", metavar="FILE", help="writes a picture (.png, .svg, .pdf)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Prints the spectra; returns them with the damage of each channel."""
     from hil_server.config.kinds import a_log
     from hil_server.errors import UsageError

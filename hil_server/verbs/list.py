@@ -8,11 +8,12 @@ import argparse
 import re
 import textwrap
 from dataclasses import asdict
-from typing import Any
 
 from hil_server import registry
 from hil_server.roles import PartClass
 from hil_server.terminal.tables import print_table
+from hil_server.values import Document
+from rt_kernels.parameters import Aux, Parameter, Tunable
 
 GROUP = "files and parts"
 ORDER = 64
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Prints roles, parts of a role, or the declaration of a part."""
     if args.role is None:
         return _roles()
@@ -45,17 +46,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return _part(args.role, args.name)
 
 
-def _roles() -> dict[str, Any]:
+def _roles() -> Document:
     found = {role: sorted(registry.parts(role)) for role in registry.ROLES}
     print_table([(role, ", ".join(names) or "-", registry.ROLES[role]) for role, names in found.items()], ("role", "parts", "what it does"))
     return {"roles": found}
 
 
-def _channels(config: str | None) -> dict[str, Any]:
+def _channels(config: str | None) -> Document:
     """Channels of the table; of the parts of a test, too, where one is named."""
     from rt_kernels.layout import FIELDS
 
-    rows: list[dict[str, Any]] = [
+    rows: list[Document] = [
         {"name": name, "count": count, "unit": unit, "frame": frame, "writer": writer, "meaning": meaning}
         for name, _, count, unit, frame, writer, _, _, meaning in FIELDS
     ]
@@ -72,7 +73,7 @@ def _channels(config: str | None) -> dict[str, Any]:
     return {"channels": rows}
 
 
-def _figures() -> dict[str, Any]:
+def _figures() -> Document:
     """Figures of a run."""
     from hil_server.requirements.figures import FIGURES
 
@@ -80,7 +81,7 @@ def _figures() -> dict[str, Any]:
     return {"figures": {name: {"unit": figure.unit, "meaning": figure.meaning} for name, figure in FIGURES.items()}}
 
 
-def _role(role: str) -> dict[str, Any]:
+def _role(role: str) -> Document:
     found = {}
     for name, where in sorted(registry.parts(role).items()):
         found[name] = {"class": where, "summary": first_sentence(registry.part(role, name))}
@@ -89,39 +90,39 @@ def _role(role: str) -> dict[str, Any]:
     return {"role": role, "parts": found}
 
 
-def _part(role: str, name: str) -> dict[str, Any]:
+def _part(role: str, name: str) -> Document:
     from hil_server.config.checks import limit_of
 
-    part: Any = registry.part(role, name)
+    part = registry.part(role, name)
     print(f"{role}.{name}    {registry.parts(role)[name]}\n")
     print(textwrap.indent(description(part), "    "), "\n")
-    parameters = [
+    parameters: list[Document] = [
         {"key": p.key, "unit": p.unit, "default": None if p.required else p.default, "required": p.required, "limit": limit_of(p),
          "meaning": p.meaning, "tunable": None if p.tunable is None else asdict(p.tunable)}
         for p in part.PARAMETERS
     ]  # fmt: skip
     rows = [(p["key"], p["unit"], "required" if p["required"] else shown(p["default"]), p["limit"], p["meaning"]) for p in parameters]
     print_table(rows, ("key", "unit", "default", "limit", "meaning")) if rows else print("No parameters.")
-    tunable = [p for p in part.PARAMETERS if p.tunable is not None]
+    tunable = [(p, p.tunable) for p in part.PARAMETERS if p.tunable is not None]
     if tunable:
         print()
-        tuned = [(p.key, p.unit, f"{p.tunable.rate_per_s:g} per s", _span(p), ", ".join(p.tunable.phases) or "all") for p in tunable]
+        tuned = [(p.key, p.unit, f"{t.rate_per_s:g} per s", _span(p, t), ", ".join(t.phases) or "all") for p, t in tunable]
         print_table(tuned, ("can be changed in a run", "unit", "moves at", "limit", "in phases"))
-    aux = [{"name": a.name, "unit": a.unit, "count": a.count, "meaning": a.meaning} for a in declared_aux(part)]
+    aux: list[Document] = [{"name": a.name, "unit": a.unit, "count": a.count, "meaning": a.meaning} for a in declared_aux(part)]
     if aux:
         print()
         print_table([(a["name"], a["unit"], str(a["count"]), a["meaning"]) for a in aux], ("auxiliary channel", "unit", "count", "meaning"))
     return {"role": role, "name": name, "class": registry.parts(role)[name], "parameters": parameters, "aux": aux}
 
 
-def _span(p: Any) -> str:
+def _span(p: Parameter, tunable: Tunable) -> str:
     """Limits within which a parameter may be changed in a run."""
-    limits = [[x for x in pair if x is not None] for pair in ((p.low, p.tunable.low), (p.high, p.tunable.high))]
+    limits = [[x for x in pair if x is not None] for pair in ((p.low, tunable.low), (p.high, tunable.high))]
     low, high = (f"{pick(values):g}" if values else "" for pick, values in zip((max, min), limits, strict=True))
-    return f"{low} ... {high}" + (f", {p.tunable.narrowed}" if p.tunable.narrowed else "")
+    return f"{low} ... {high}" + (f", {tunable.narrowed}" if tunable.narrowed else "")
 
 
-def declared_aux(part: Any) -> tuple[Any, ...]:
+def declared_aux(part: PartClass) -> tuple[Aux, ...]:
     """Auxiliary channels of the class; none for a part whose channels depend on its parameters (a property of the instance)."""
     return part.AUX if isinstance(part.AUX, tuple) else ()
 
@@ -146,7 +147,7 @@ def first_sentence(part: PartClass) -> str:
     return re.split(r"\.\s+(?=[A-Z])", text)[0].rstrip(".")  # not behind an abbreviation: "ch. 7"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A default as the manual page shows it."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -7,9 +7,9 @@ import argparse
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 from hil_server.errors import UsageError
+from hil_server.values import Document
 
 GROUP = "files and parts"
 ORDER = 60
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("project", metavar="PROJECT", help="folder to make; the test gets its name")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Writes the folder; returns its files. Raises UsageError for a folder that holds something, or a name with other characters."""
     from hil_server.config import SHIPPED, load_test
 

@@ -6,9 +6,10 @@ Exit code 1 if a mode leaves the band 0.98...1.02, cannot be predicted, or drive
 import argparse
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hil_server.terminal.outcome import add_configuration_arguments
+from hil_server.values import Document
 
 if TYPE_CHECKING:
     from hil_server.predict.prediction import Prediction
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", metavar="PNG", help="draws restitution over frequency for each compensator")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Predicts the contact in the stand; returns the verdict for each compensator."""
     from hil_server.config import load_test
     from hil_server.predict.prediction import assembled, picture, predict

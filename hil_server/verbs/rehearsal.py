@@ -2,9 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from hil_server.errors import UsageError
+from hil_server.values import Document
 
 GROUP = "look at results"
 ORDER = 50
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="page to write (default: rehearsal.html beside the last LOG)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Scores the berthing runs and writes the page; returns the scores."""
     from hil_server.config.kinds import a_log
     from hil_server.judge import rehearsal

@@ -1,9 +1,9 @@
 """`hil-server replay LOG`: bit-exact check, what-if, or paced playback on the bus."""
 
 import argparse
-from typing import Any
 
 from hil_server.terminal.outcome import add_fmu_argument
+from hil_server.values import Document
 
 GROUP = "look at results"
 ORDER = 42
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fmu_argument(parser)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Replays the log: compared with itself, with changed keys, or paced to the bus."""
     from hil_server.config import trusted_fmus
     from hil_server.config.kinds import a_log

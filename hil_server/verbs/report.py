@@ -1,7 +1,8 @@
 """`hil-server report LOG`: the page with figures and pictures of a run, from its log."""
 
 import argparse
-from typing import Any
+
+from hil_server.values import Document
 
 GROUP = "look at results"
 ORDER = 40
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Writes the page of the run; returns its summary."""
     from hil_server.config.kinds import a_log
     from hil_server.judge.run import Run

@@ -2,9 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from hil_server.terminal.outcome import add_configuration_arguments, add_from_argument, add_run_arguments, go_on, perform
+from hil_server.values import Document
 
 GROUP = "run a test"
 ORDER = 10
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="arms although the predicted contact differs from the one in orbit")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Runs the test live, or continues a logged run with the stand in software; returns its summary."""
     from hil_server.config.kinds import a_log
     from hil_server.run.session import run_live

@@ -2,7 +2,8 @@
 
 import argparse
 import datetime
-from typing import Any
+
+from hil_server.values import Document
 
 GROUP = "stand and host"
 ORDER = 138
@@ -19,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--date", metavar="DATE", help="date of the signature (default: today)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Writes the table [safety_record] into the file; returns it with the former state."""
     from hil_server.config.loader import named_file
     from hil_server.config.narrowing import sign

@@ -1,9 +1,9 @@
 """`hil-server simulate`: a test in one process, faster than real time."""
 
 import argparse
-from typing import Any
 
 from hil_server.terminal.outcome import add_configuration_arguments, add_from_argument, add_run_arguments, go_on, perform
+from hil_server.values import Document
 
 GROUP = "run a test"
 ORDER = 20
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_from_argument(parser)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Simulates the test, or continues a logged one; returns its summary."""
     from hil_server.run.session import simulate
 

@@ -1,7 +1,8 @@
 """`hil-server tune [NAME VALUE]`: changes a parameter of the live run; without a name: lists what can be changed."""
 
 import argparse
-from typing import Any
+
+from hil_server.values import Document
 
 GROUP = "live control"
 ORDER = 165
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--address", default=COMMAND_ADDRESS, metavar="ADDRESS", help="command address of the run")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Lists the tunable parameters, or changes one and waits for the loop; returns the list or the acknowledgement."""
     from hil_server.client import Client
     from hil_server.errors import UsageError

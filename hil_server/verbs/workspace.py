@@ -1,9 +1,9 @@
 """`hil-server workspace [STAND]`: travel, speed and load of the platform of a stand (`hil_server.predict.workspace`)."""
 
 import argparse
-from typing import Any
 
 from hil_server.errors import UsageError
+from hil_server.values import Document
 
 GROUP = "stand and host"
 ORDER = 130
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", metavar="FILE", help="writes a picture (.png, .svg, .pdf)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> Document:
     """Prints and returns reach, speeds and loads; exit code 1 if the pose itself is out of reach."""
     import math
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return result | {"exit_code": 0}
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(result: Document) -> None:
     print(f"{result['stand']}: position {', '.join(f'{p:.4g}' for p in result['X_WP'][:3])} m, "
           f"legs {', '.join(f'{l:.4g}' for l in result['leg_lengths_m'])} m")  # fmt: skip
     print(f"stroke margin {result['stroke_margin_m']:.4g} m; condition {result['condition']:.4g} (6 is perfect), by singular values "
