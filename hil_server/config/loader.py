@@ -585,6 +585,9 @@ class _Check:
         if longest is not None and period > longest * (1.0 + 1e-9):
             limit = f"at least {1.0 / longest:g}: {mechanism['name']} is stable and accurate up to mechanism.step_max_s = {longest:g} s"
             self.faults.append(line(*self.where("test.rate_hz"), "too slow for the docking unit", 1.0 / period, limit=limit, unit="Hz"))
+        if (of_moment := mechanism.get("moment_step_max_s")) is not None and period > of_moment * (1.0 + 1e-9):
+            self.chosen.append(f"test.rate_hz: the largest moment of an impact is not resolved at {1.0 / period:g} Hz: {mechanism['name']} "
+                               f"needs {1.0 / of_moment:g} Hz for it (mechanism.moment_step_max_s)")  # fmt: skip
         keys = {key: mechanism.get(key, p.default) for key, p in part_table("mechanisms", mechanism["part"]).parameters.items()}
         if "substeps" not in keys or set_keys is None:
             return

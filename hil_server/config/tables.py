@@ -237,6 +237,8 @@ MECHANISM = (
     Parameter("moment_limit_n_m", "floats", "N.m", "likewise, each moment component", default=None, shape=3, low=SMALL, high=1e7),
     Parameter("step_max_s", "float", "s", "longest tick with which the unit is stable and the peak force of its impact within 2 % of that "
               "with the shortest; a test with a longer one is refused", default=None, low=1e-5, high=0.1),
+    Parameter("moment_step_max_s", "float", "s", "longest tick with which the largest moment of its impact is so, too; with a longer one a "
+              "test runs, and `check` and the pages of a run say that its moment is not resolved", default=None, low=1e-5, high=0.1),
     Parameter("substep_max_s", "float", "s", "longest sub-step with which it is so: a longer tick gets more `substeps`", default=None,
               low=1e-6, high=0.1),
 )  # fmt: skip

@@ -61,7 +61,7 @@ def contacts_of(log: Log, gaps: np.ndarray, moments: np.ndarray, vehicles: Vehic
             e = Rebound(None, "the log is thinned: a rebound needs every tick")
         before = max(start - 1, 0) if e.before is None else e.before
         after = stop if e.after is None else e.after
-        wrench = np.abs(r["F_T"][start:stop])
+        force, moment = np.linalg.norm(r["F_T"][start:stop].reshape(-1, 2, 3), axis=2).max(axis=0)
         energy_before = float(r["kinetic_energy"][before])
         energy_after = float(r["kinetic_energy"][after]) if ended else None
         judged = e.restitution is not None and energy_before > 0.0
@@ -76,8 +76,8 @@ def contacts_of(log: Log, gaps: np.ndarray, moments: np.ndarray, vehicles: Vehic
                 "ended": ended,
                 "axial_speed_before_m_s": float(r["V_TA"][before, 0]),
                 "axial_speed_after_m_s": float(r["V_TA"][after, 0]) if ended else None,
-                "peak_force_n": float(np.linalg.norm(r["F_T"][start:stop, :3], axis=1).max()),
-                "peak_moment_n_m": float(wrench[:, 3:].max()),
+                "peak_force_n": float(force),
+                "peak_moment_n_m": float(moment),
                 "energy_before_j": energy_before,
                 "energy_after_j": energy_after,
                 "energy_ratio": energy_after / energy_before if judged and energy_after is not None else None,

@@ -1,13 +1,13 @@
-"""What a peak of the contact force is worth: how long it lasts, what it carries, and what a filter leaves of it.
+"""What a peak of the contact wrench is worth, force and moment each: how long it lasts, what it carries, and what a filter leaves of it.
 
-    above half   time and impulse of the stretch around the peak in which |F| stays above its half
-    mean         largest mean of |F| over MEAN_S within the moment of the docking
+    above half   time and impulse of the stretch around the peak in which the size stays above its half
+    mean         largest mean of the size over MEAN_S within the moment of the docking
 
 A peak of a few ticks between two hard parts is a chatter: a step of time, a device or a microsecond more in the loop moves it, its impulse
 and its mean stay. The loads of each moment themselves are of `hil_server.log.moments`.
 """
 
-from typing import NotRequired, TypedDict, cast
+from typing import Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from hil_server.log.moments import MOMENTS
 
 MEAN_S = 0.010
 LASTS = 0.8  # of the peak: a mean that reaches this is of a peak that lasts
+# of which components, unit in words, unit in keys
+OF = {"force": (slice(0, 3), "N", "n"), "moment": (slice(3, 6), "N.m", "n_m")}
 
 
 class MomentLoads(TypedDict):
@@ -36,13 +38,17 @@ class MomentLoads(TypedDict):
 
 
 class Worth(TypedDict):
-    """What a peak is worth: above_half_s, impulse_n_s, mean_n (over mean_s), lasts (the mean is near the peak), text (one line)."""
+    """What a peak is worth: above_half_s, impulse_n_s, mean_n (over mean_s; of a moment impulse_n_m_s and mean_n_m), lasts (the mean is
+    near the peak), resolved (the tick is short enough for the docking unit, as its file says: `moment_step_max_s`), text (one line)."""
 
     mean_s: float
     above_half_s: float | None
-    impulse_n_s: float | None
-    mean_n: float | None
+    impulse_n_s: NotRequired[float | None]
+    mean_n: NotRequired[float | None]
+    impulse_n_m_s: NotRequired[float | None]
+    mean_n_m: NotRequired[float | None]
     lasts: bool | None
+    resolved: bool
     text: str
 
 
@@ -51,14 +57,17 @@ def loads_of(run: Run) -> list[MomentLoads]:
     return cast(list[MomentLoads], run.peaks.rows())
 
 
-def worth(run: Run, row: MomentLoads) -> Worth:
-    """Of the largest force of a moment. A thinned log that leaves out ticks there has None, and says so."""
+def worth(run: Run, row: MomentLoads, of: Literal["force", "moment"] = "force") -> Worth:
+    """Of the largest force (or moment: of) of a moment of the docking. A thinned log that leaves out ticks there has None, and says so."""
+    components, unit, key = OF[of]
     log, t = run.log, run.log.time_s
-    none: Worth = {"mean_s": MEAN_S, "above_half_s": None, "impulse_n_s": None, "mean_n": None, "lasts": None, "text": "no force"}
+    needed = run.document.get("mechanism", {}).get("moment_step_max_s") if of == "moment" else None
+    resolved = needed is None or log.header.period_ns <= 1e9 * needed * (1.0 + 1e-9)
+    none = {"mean_s": MEAN_S, **dict.fromkeys(("above_half_s", f"impulse_{key}_s", f"mean_{key}", "lasts")), "resolved": resolved}
     rows = np.flatnonzero(run.moments == list(MOMENTS).index(row["moment"]))
-    if row["force_n"] <= 0.0 or not len(rows):
-        return none
-    size = np.linalg.norm(log.records["F_T"][:, :3], axis=1)
+    if (row["force_n"] if of == "force" else row["moment_n_m"]) <= 0.0 or not len(rows):
+        return cast(Worth, none | {"text": f"no {of}"})
+    size = np.linalg.norm(log.records["F_T"][:, components], axis=1)
     at = int(rows[size[rows].argmax()])
     low = high = at
     while low > rows[0] and size[low - 1] >= 0.5 * size[at]:
@@ -67,17 +76,20 @@ def worth(run: Run, row: MomentLoads) -> Worth:
         high += 1
     begin, end = np.searchsorted(t, (t[at] - MEAN_S, t[at] + MEAN_S))
     if run.left_out[max(0, min(low, begin) - 1) : max(high, end)].any():
-        peak = f"{size[at]:.0f} N: how long it lasts is not available: the log is thinned, {REMEDY}"
-        return {**none, "text": peak}
+        peak = f"{size[at]:.0f} {unit}: how long it lasts is not available: the log is thinned, {REMEDY}"
+        return cast(Worth, none | {"text": peak})
     step = log.header.period_ns * 1e-9
     lasted = float(t[high] - t[low]) + step
     impulse = float(np.sum(size[low : high + 1])) * step if high == low else float(np.trapezoid(size[low : high + 1], t[low : high + 1]))
     mean = _largest_mean(t[rows], size[rows])
     lasts = mean >= LASTS * size[at]
     word = "it lasts" if lasts else "a short peak: compare runs by the mean, steps of time and delays move the peak itself"
-    half = f"above its half for {1e3 * lasted:.3g} ms ({impulse:.3g} N.s)"
-    sentence = f"{size[at]:.0f} N, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} N: {word}"
-    return {"mean_s": MEAN_S, "above_half_s": lasted, "impulse_n_s": impulse, "mean_n": mean, "lasts": bool(lasts), "text": sentence}
+    half = f"above its half for {1e3 * lasted:.3g} ms ({impulse:.3g} {unit}.s)"
+    if needed is not None and not resolved:
+        word += f"; the peak itself is not resolved: at {1.0 / needed:g} Hz it would be (mechanism.moment_step_max_s)"
+    sentence = f"{size[at]:.0f} {unit}, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} {unit}: {word}"
+    found = {"above_half_s": lasted, f"impulse_{key}_s": impulse, f"mean_{key}": mean, "lasts": bool(lasts), "text": sentence}
+    return cast(Worth, none | found)
 
 
 def _largest_mean(t: np.ndarray, size: np.ndarray) -> float:

@@ -77,6 +77,7 @@ class Loads(TypedDict):
     impact_force_n: float | None
     impact_moment_n_m: float | None
     peak_worth: Worth | None
+    moment_worth: Worth | None
 
 
 class Legs(TypedDict):
@@ -92,7 +93,8 @@ NO_TIMING: Timing = {"lateness_us": NO_TIME, "compute_us": NO_TIME, "read_us": N
                      "margin_us": {"min": 0.0}, "late_causes": {}, "late_named": [], "realtime_mode": 0}  # fmt: skip
 NO_WRENCH: dict[str, float | None] = dict.fromkeys(WRENCH_NAMES)
 NO_LOADS: Loads = {"peaks": [], "peak_wrench": NO_WRENCH, "peak_wrench_time_s": NO_WRENCH, "docking_force_n": None,
-                   "docking_moment_n_m": None, "impact_force_n": None, "impact_moment_n_m": None, "peak_worth": None}  # fmt: skip
+                   "docking_moment_n_m": None, "impact_force_n": None, "impact_moment_n_m": None,
+                    "peak_worth": None, "moment_worth": None}  # fmt: skip
 NO_LEGS: Legs = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(CLIPS, 0)}
 
 
@@ -104,8 +106,8 @@ class Summary:
     p50, p99, p999, p9999, max (margin: min); bus_deviation_us: its amount, None where the grid does not follow the clock of a bus;
     late_causes: where the late ticks lost their time; late_named: why, of a live run (`hil_server.host.late_causes.summed_up`). peaks:
     largest loads by moment of the docking; impact_*, docking_*, peak_wrench, peak_wrench_time_s: of the impact, of the closed loop, None
-    where it was never closed; peak_worth: of the impact. faults: names, first cause first, and fault_details; notes_raised, note_details:
-    what was noted and is no fault; cause: None without a fault. contacts_without_e: a line for each reason. crafts: peaks of joints,
+    where it was never closed; peak_worth, moment_worth: of the impact. faults: names, first cause first, and fault_details; notes_raised,
+    note_details: what was noted and is no fault; cause: None without a fault. contacts_without_e: a line for each reason. crafts: peaks of joints,
     sensors, interfaces by name, None where the dynamics part has none; arm: None without a manipulator; unit_ledger: None where the log has
     no energies of the unit.
     delay_in_run: term → mean of the run, s. requirements: one that is violated is exit code 1. limits: of
@@ -147,6 +149,7 @@ class Summary:
     impact_force_n: float | None
     impact_moment_n_m: float | None
     peak_worth: Worth | None
+    moment_worth: Worth | None
     stroke_margin_min_m: float
     following_error_max_m: float
     clipped_ticks: dict[str, int]
@@ -337,6 +340,7 @@ def _loads(run: Run) -> Loads:
         "impact_force_n": impact and impact["force_n"],
         "impact_moment_n_m": impact and impact["moment_n_m"],
         "peak_worth": impact and worth(run, impact),
+        "moment_worth": impact and worth(run, impact, "moment"),
     }
 
 

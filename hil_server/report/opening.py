@@ -114,8 +114,9 @@ def _impact(s: Summary) -> str:
     if s.impact_force_n is None:
         return ""
     marks = next((row.get("marks") for row in s.peaks if row["moment"] == "impact"), None)
-    mean = s.peak_worth and s.peak_worth["mean_n"]
-    worth = f"; mean over 10 ms {mean:.0f} N" if mean is not None else ""
+    force, moment = s.peak_worth and s.peak_worth.get("mean_n"), s.moment_worth and s.moment_worth.get("mean_n_m")
+    means = ([] if force is None else [f"{force:.0f} N"]) + ([] if moment is None else [f"{moment:.0f} N.m"])
+    worth = f"; mean over 10 ms {', '.join(means)}" if means else ""
     return f"{s.impact_force_n:.0f} N, {s.impact_moment_n_m:.0f} N.m{worth}" + (f" ({'; '.join(marks)})" if marks else "")
 
 

@@ -169,8 +169,8 @@ def _by_moment(s: Summary) -> str:
         loads = (row["force_n"], row["force_time_s"], row["moment_n_m"], row["moment_time_s"], *row["wrench"].values())
         rows.append((name, MOMENTS[row["moment"]], row["from_s"], row["to_s"], *loads, marks))
     head = ("moment", "", "from s", "to s", "force, N", "at s", "moment, N.m", "at s", *pictures.FORCE, *pictures.MOMENT, "in its window")
-    worth = s.peak_worth
-    intro = f"<p>Peak of the impact: {text(worth['text'])}.</p>" if worth else "<p>No impact.</p>"
+    worth = [text(one["text"]) for one in (s.peak_worth, s.moment_worth) if one]
+    intro = "".join(f"<p>Peak of the impact: {words}.</p>" for words in worth) or "<p>No impact.</p>"
     note = '<p class="note">Force and moment: size of the contact wrench on the target port. What the stand does by itself, before and '
     note += "after the closed loop, is no load of the docking: it stands here and counts nowhere else.</p>"
     return intro + table_html(head, rows) + note

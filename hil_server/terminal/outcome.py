@@ -180,8 +180,9 @@ def print_summary(summary: Document) -> None:
             marks = f"   ({'; '.join(row['marks'])})" if row.get("marks") else ""
             force = f"{row['force_n']:8.4g} N at {row['force_time_s']:.3f} s"
             print(f"peak      {row['moment']:10} {force}, {row['moment_n_m']:.4g} N.m{marks}")
-    if summary["peak_worth"]:
-        print(f"          impact: {summary['peak_worth']['text']}")
+    for worth in (summary["peak_worth"], summary["moment_worth"]):
+        if worth:
+            print(f"          impact: {worth['text']}")
     for one in summary["done_to_the_run"][:MOST_DONE]:
         print(f"done      {one['text']}")
     if (more := len(summary["done_to_the_run"]) - MOST_DONE) > 0:

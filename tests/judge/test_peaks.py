@@ -55,6 +55,29 @@ def test_of_a_thinned_log_it_is_not_available(make_bounce, write_run):
     assert found["mean_n"] is None and "1000 N" in found["text"] and "telemetry.log_every=1" in found["text"]
 
 
+def test_of_a_moment_and_whether_the_tick_is_short_enough_for_it(make_bounce, write_run):
+    r = course(make_bounce, np.zeros(201))
+    r["F_T"][1000:1201, 4] = 40.0
+    r["F_T"][1100, 3:] = (0.0, 240.0, -180.0)  # one tick of 300 N.m
+    log = read_log(write_run(r))
+    found = worth(Run(log), peaks_of(log.records).headline(), "moment")
+    assert found["mean_n_m"] == pytest.approx((40.0 * 9 + 300.0) / 10, rel=1e-3) and not found["lasts"] and found["resolved"]
+    assert found["impulse_n_m_s"] == pytest.approx(0.3) and "300 N.m, above its half for 1 ms (0.3 N.m.s)" in found["text"]
+    for needed, resolved in ((0.001, True), (0.0005, False)):
+        log.header.configuration["configuration.toml"] = f"[mechanism]\nmoment_step_max_s = {needed}\n"
+        found = worth(Run(log), peaks_of(log.records).headline(), "moment")
+        assert found["resolved"] == resolved and ("not resolved: at 2000 Hz it would be" in found["text"]) != resolved
+        assert worth(Run(log), peaks_of(log.records).headline())["resolved"]
+
+
+def test_the_peaks_of_a_contact_are_sizes(make_bounce, write_run):
+    r = course(make_bounce, np.full(201, 30.0))
+    r["contact"][1000:1201] = 1
+    r["F_T"][1100] = (-30.0, 40.0, 0.0, 0.0, 240.0, -180.0)
+    contact = next(one for one in Run(read_log(write_run(r))).contacts if one["begin_s"] <= 1.1 <= one["begin_s"] + one["duration_s"])
+    assert (contact["peak_force_n"], contact["peak_moment_n_m"]) == (50.0, 300.0)
+
+
 # ------------------------------------------------------------------------------------------------------------ another program
 
 

@@ -88,3 +88,9 @@ def test_the_friction_of_a_unit_says_how_many_sub_steps_it_needs():
     config = load_test("virtual_docking", [stiffer, "mechanism.substeps=2"])
     assert config.mechanism["substeps"] == 2
     assert any("2 by --set, friction may turn the slip: 8 are needed" in line for line in config.chosen)
+
+
+def test_a_tick_too_long_for_the_largest_moment_is_named():
+    (said,) = (line for line in load_test("virtual_docking_modified").chosen if "moment" in line)
+    assert "not resolved at 2000 Hz: probe_cone_modified needs 4000 Hz for it" in said
+    assert not any("moment" in line for line in load_test("virtual_docking_modified", ["test.rate_hz=4000"]).chosen)
