@@ -63,6 +63,9 @@ def worth(run: Run, row: MomentLoads, of: Literal["force", "moment"] = "force") 
     log, t = run.log, run.log.time_s
     needed = run.document.get("mechanism", {}).get("moment_step_max_s") if of == "moment" else None
     resolved = needed is None or log.header.period_ns <= 1e9 * needed * (1.0 + 1e-9)
+    blunt = ""
+    if needed is not None and not resolved:
+        blunt = f"; its peak is not resolved: at {1.0 / needed:g} Hz it would be (mechanism.moment_step_max_s)"
     none = {"mean_s": MEAN_S, **dict.fromkeys(("above_half_s", f"impulse_{key}_s", f"mean_{key}", "lasts")), "resolved": resolved}
     rows = np.flatnonzero(run.moments == list(MOMENTS).index(row["moment"]))
     if (row["force_n"] if of == "force" else row["moment_n_m"]) <= 0.0 or not len(rows):
@@ -77,7 +80,7 @@ def worth(run: Run, row: MomentLoads, of: Literal["force", "moment"] = "force") 
     begin, end = np.searchsorted(t, (t[at] - MEAN_S, t[at] + MEAN_S))
     if run.left_out[max(0, min(low, begin) - 1) : max(high, end)].any():
         peak = f"{size[at]:.0f} {unit}: how long it lasts is not available: the log is thinned, {REMEDY}"
-        return cast(Worth, none | {"text": peak})
+        return cast(Worth, none | {"text": peak + blunt})
     step = log.header.period_ns * 1e-9
     lasted = float(t[high] - t[low]) + step
     impulse = float(np.sum(size[low : high + 1])) * step if high == low else float(np.trapezoid(size[low : high + 1], t[low : high + 1]))
@@ -85,9 +88,7 @@ def worth(run: Run, row: MomentLoads, of: Literal["force", "moment"] = "force") 
     lasts = mean >= LASTS * size[at]
     word = "it lasts" if lasts else "a short peak: compare runs by the mean, steps of time and delays move the peak itself"
     half = f"above its half for {1e3 * lasted:.3g} ms ({impulse:.3g} {unit}.s)"
-    if needed is not None and not resolved:
-        word += f"; the peak itself is not resolved: at {1.0 / needed:g} Hz it would be (mechanism.moment_step_max_s)"
-    sentence = f"{size[at]:.0f} {unit}, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} {unit}: {word}"
+    sentence = f"{size[at]:.0f} {unit}, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} {unit}: {word}{blunt}"
     found = {"above_half_s": lasted, f"impulse_{key}_s": impulse, f"mean_{key}": mean, "lasts": bool(lasts), "text": sentence}
     return cast(Worth, none | found)
 

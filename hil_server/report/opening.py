@@ -117,7 +117,8 @@ def _impact(s: Summary) -> str:
     force, moment = s.peak_worth and s.peak_worth.get("mean_n"), s.moment_worth and s.moment_worth.get("mean_n_m")
     means = ([] if force is None else [f"{force:.0f} N"]) + ([] if moment is None else [f"{moment:.0f} N.m"])
     worth = f"; mean over 10 ms {', '.join(means)}" if means else ""
-    return f"{s.impact_force_n:.0f} N, {s.impact_moment_n_m:.0f} N.m{worth}" + (f" ({'; '.join(marks)})" if marks else "")
+    blunt = "" if s.moment_worth is None or s.moment_worth["resolved"] else " (not resolved with this tick)"
+    return f"{s.impact_force_n:.0f} N, {s.impact_moment_n_m:.0f} N.m{blunt}{worth}" + (f" ({'; '.join(marks)})" if marks else "")
 
 
 def _date(log: Log, form: str) -> str:

@@ -49,8 +49,11 @@ def test_a_half_sine_lasts_and_a_spike_does_not(make_bounce, write_run):
 
 def test_of_a_thinned_log_it_is_not_available(make_bounce, write_run):
     r = course(make_bounce, 1000.0 * np.sin(np.pi * np.arange(201) / 200.0))
+    r["F_T"][:, 4] = 0.1 * r["F_T"][:, 0]
     keep = (r["tick"] % 20 == 0) | (r["tick"] == 1100)
     log = read_log(write_run(r[keep]))
+    log.header.configuration["configuration.toml"] = "[mechanism]\nmoment_step_max_s = 0.0005\n"
+    assert "not resolved: at 2000 Hz" in worth(Run(log), peaks_of(log.records).headline(), "moment")["text"]
     found = worth(Run(log), peaks_of(log.records).headline())
     assert found["mean_n"] is None and "1000 N" in found["text"] and "telemetry.log_every=1" in found["text"]
 
