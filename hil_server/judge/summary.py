@@ -107,9 +107,9 @@ class Summary:
     late_causes: where the late ticks lost their time; late_named: why, of a live run (`hil_server.host.late_causes.summed_up`). peaks:
     largest loads by moment of the docking; impact_*, docking_*, peak_wrench, peak_wrench_time_s: of the impact, of the closed loop, None
     where it was never closed; peak_worth, moment_worth: of the impact. faults: names, first cause first, and fault_details; notes_raised,
-    note_details: what was noted and is no fault; cause: None without a fault. contacts_without_e: a line for each reason. crafts: peaks of
-    joints, sensors, interfaces by name, None where the dynamics part has none; arm: None without a manipulator; unit_ledger: None where the log has
-    no energies of the unit.
+    note_details: what was noted and is no fault; cause: None without a fault. contacts_without_e: a line for each reason. crafts: peaks
+    of joints, sensors, interfaces by name, None where the dynamics part has none; arm: None without a manipulator; unit_ledger: None
+    where the log has no energies of the unit.
     delay_in_run: term → mean of the run, s. requirements: one that is violated is exit code 1. limits: of
     `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them the test had stricter; None of an old log.
     not_available: figures that could not be had: figure, reason. Each of peaks, contacts and requirements has `marks`: injected faults and

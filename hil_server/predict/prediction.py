@@ -22,6 +22,7 @@ from hil_server import registry
 from hil_server.config import TestConfig
 from hil_server.config.files import Done, no_progress, whole
 from hil_server.config.model import own_delay
+from hil_server.config.parts import part_table
 from hil_server.errors import ConfigurationError
 from hil_server.judge.margins import Margin
 from hil_server.line import assembly
@@ -280,18 +281,19 @@ def predict(config: TestConfig, test: Assembly | None = None, done: Done = no_pr
 
 def assembled(config: TestConfig) -> Assembly:
     """The line whose contacts are played. A stand that cannot be simulated but whose drives are known ([drive_model]) gets a linear plant
-    made from them, setpoints and measured legs a tick late as on a bus, and the sensor's own delay as given or as it follows from its
-    settings. Raises
-    ConfigurationError where nothing is known of the drives."""
+    made from them, setpoints and measured legs a tick late as on a bus. A sensor that the stand names has its own delay, as given or as it
+    follows from its settings, behind a virtual stand, too. Raises ConfigurationError where nothing is known of the drives."""
     stand = config.setup.stand
-    if stand.virtual is not None:
+    sensor, virtual = stand.devices.get("wrench_sensor"), config.document["stand"].get("virtual")
+    if virtual is not None and sensor is None:
         return assembly.simulation(config)
-    known, sensor = stand.drive, stand.devices.get("wrench_sensor")
     late = None if sensor is None else own_delay(sensor)
-    virtual = {
-        "part": registry.LINEAR_STAND, "drive_frequency_hz": known.frequency_hz, "drive_damping": known.damping,
-        "drive_delay_s": known.delay_s, "sensor_delay_s": late or 0.0,
-    }  # fmt: skip
+    if virtual is None:
+        known = stand.drive
+        virtual = {"part": registry.LINEAR_STAND, "drive_frequency_hz": known.frequency_hz, "drive_damping": known.damping,
+                   "drive_delay_s": known.delay_s}  # fmt: skip
+    if "sensor_delay_s" in part_table("simulated", virtual["part"]).parameters:  # the ideal stand has none
+        virtual = {**virtual, "sensor_delay_s": late or 0.0}
     test = assembly.simulation(TestConfig({**config.document, "stand": {**config.stand, "virtual": virtual}}, config.sources, config.paths))
     derived = sensor is not None and late is not None and sensor.keys.get("filter_delay_s") is None
     terms = tuple(replace(term, origin="derived") if derived and term.name == "sensor" else term for term in test.ledger.terms)

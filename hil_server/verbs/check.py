@@ -156,9 +156,8 @@ def examined(file: str | Path | None, overrides: Sequence[str] = ()) -> "Examine
 
 
 def _delays_not_known(config: "TestConfig") -> list[str]:
-    """Keys of the devices' delays that a stand of hardware does not give."""
-    stand = config.setup.stand
-    return list(stand.unknown_delays) if stand.hardware else []
+    """Keys of the devices' delays that a stand does not give."""
+    return list(config.setup.stand.unknown_delays)
 
 
 def _limits(config: "TestConfig", summary: Document) -> None:

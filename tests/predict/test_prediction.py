@@ -75,6 +75,17 @@ def test_a_delay_that_follows_from_the_settings_is_in_the_ledger():
     assert all(own_delay(Part("wrench_sensors", name, {})) is None for name in ("robotiq_ft300", "ati_can"))
 
 
+def test_a_sensor_in_front_of_a_virtual_stand_has_its_own_delay():
+    """15 ms of a plain filter: the contact is played with them and judged outside; what nothing gives is named there, too."""
+    device = ["stand.wrench_sensor.part=bota_serial", *(f"stand.wrench_sensor.{key}" for key in BOTA if not key.startswith("fir"))]
+    found = predict(load_test(None, device))
+    assert found.ledger["sensor"] == pytest.approx(0.015) and found.origins["sensor"] == "derived"
+    assert found.unknown == () and "outside" in found.verdict()
+    found = predict(load_test(None, [*device, "stand.wrench_sensor.fir=true"]))
+    assert "sinc_length = 512, fir = True" in found.unknown[0] and "which is not known" in found.verdict()
+    assert predict(load_test(None, ["test.stand=stands/ideal_stand.toml", "compensation.part=none", *device])).unknown == ()
+
+
 def test_critical_delay_against_the_published_and_as_the_border_of_growth():
     def of(f, zeta):
         K = 300 * (2 * math.pi * f) ** 2
