@@ -213,19 +213,19 @@ class Craft:
             raise ValueError(f"{self.name}: at least one body is needed")
         bodies = {link.name: link for link in self.links}
         for kind, things in (("body", [link.name for link in self.links]), ("joint", [link.joint_name for link in self.links]),
-                             ("port", [p.name for p in self.ports]), ("joint settings", [j.joint for j in self.joints]),
+                             ("port", [p.name for p in self.ports]), ("joint", [j.joint for j in self.joints]),
                              ("thruster", [t.name for t in self.thrusters]), ("wheel", [w.name for w in self.wheels]),
                              ("sensor", [s.name for s in self.sensors]), ("interface", [i.name for i in self.interfaces])):  # fmt: skip
             twice = sorted({name for name in things if things.count(name) > 1})
             if twice:
-                raise ValueError(f"{kind} {twice[0]!r}: the name is used twice")
+                raise ValueError(f"{kind}.{twice[0]}.name: {twice[0]!r}: the name is used twice")
         _check_tree(bodies)
         for kind, places in (("port", self.ports), ("thruster", self.thrusters), ("sensor", self.sensors)):
             for place in places:
-                _check_place(f"{kind} {place.name!r}", place, bodies)
+                _check_place(f"{kind}.{place.name}", place, bodies)
         for interface in self.interfaces:
             if interface.body not in bodies:
-                raise ValueError(f"interface {interface.name!r}: {no_such('body', interface.body, bodies)}")
+                raise ValueError(f"interface.{interface.name}.body: {no_such('body', interface.body, bodies)}")
         if self.control_body is not None and self.control_body not in bodies:
             raise ValueError(f"control_body: {no_such('body', self.control_body, bodies)}")
         if self.control_body is not None and bodies[self.control_body].body.n_modes:
@@ -233,11 +233,11 @@ class Craft:
         moving = {link.joint_name: link.joint for link in self.links if link.joint in ONE_DEGREE}
         for settings in self.joints:
             if settings.joint not in moving:
-                raise ValueError(f"joint {settings.joint!r}: {no_such('joint of one degree of freedom', settings.joint, moving)}")
+                raise ValueError(f"joint.{settings.joint}: {no_such('joint of one degree of freedom', settings.joint, moving)}")
         for wheel in self.wheels:
             if moving.get(wheel.joint) not in ("revolute", "continuous"):
                 turning = [name for name, kind in moving.items() if kind in ("revolute", "continuous")]
-                raise ValueError(f"wheel {wheel.name!r}: {no_such('joint that turns', wheel.joint, turning)}")
+                raise ValueError(f"wheel.{wheel.name}.joint: {no_such('joint that turns', wheel.joint, turning)}")
 
     @property
     def moves(self) -> bool:
@@ -293,29 +293,29 @@ def _check_tree(bodies: Mapping[str, Link]) -> None:
         if link.parent is None:
             continue
         if link.parent not in bodies:
-            raise ValueError(f"body {name!r}: parent: {no_such('body', link.parent, bodies)}")
-        _node(f"body {name!r}", bodies[link.parent], link.port)
+            raise ValueError(f"body.{name}.parent: {no_such('body', link.parent, bodies)}")
+        _node(f"body.{name}", bodies[link.parent], link.port)
         above, seen = link, [name]
         while above.parent is not None:
             above = bodies[above.parent]
             if above.name in seen:
-                raise ValueError(f"body {name!r}: the bodies {' -> '.join([*seen, above.name])} form a loop, a tree has none")
+                raise ValueError(f"body.{name}.parent: the bodies {' -> '.join([*seen, above.name])} form a loop, a tree has none")
             seen.append(above.name)
 
 
 def _check_place(where: str, place: CraftPort | Thruster | Sensor, bodies: Mapping[str, Link]) -> None:
     """The body and its node are there; a place on a body that bends is at a node, or it would not move with the bending."""
     if place.body not in bodies:
-        raise ValueError(f"{where}: {no_such('body', place.body, bodies)}")
+        raise ValueError(f"{where}.body: {no_such('body', place.body, bodies)}")
     body = bodies[place.body]
     _node(where, body, place.node)
     if place.node is None and body.body.n_modes and np.any(place.position):
-        raise ValueError(f"{where}: body {place.body!r} bends: a place on it must be at one of its nodes {', '.join(body.body.ports)}")
+        raise ValueError(f"{where}.node: body {place.body!r} bends: a place on it must be at one of its nodes {', '.join(body.body.ports)}")
 
 
 def _node(where: str, link: Link, node: str | None) -> None:
     if node is not None and node not in link.body.ports:
-        raise ValueError(f"{where}: node: {no_such(f'node of body {link.name!r}', node, link.body.ports)}")
+        raise ValueError(f"{where}.node: {no_such(f'node of body {link.name!r}', node, link.body.ports)}")
 
 
 # --- at rest ----------------------------------------------------------------------------------------------------------------------------

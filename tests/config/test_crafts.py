@@ -10,6 +10,7 @@ from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import SHIPPED, crafts, load_test, physics, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
+from hil_server.terminal.faults import located
 from rt_kernels.model.craft import at_rest, port_pose
 from rt_kernels.model.craft_file import craft_of
 
@@ -120,6 +121,17 @@ def test_overrides_reach_bodies_and_joints_by_name_and_number(programme):
 def test_a_craft_that_is_no_vehicle_is_refused(programme, tmp_path, old, new, words):
     found = faults(programme(BARE.replace(old, new, 1)))
     assert any(re.match(rf"{tmp_path}/active_vehicle.toml: {words}", fault) for fault in found), found
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ('parent = "mount"', 'parent = "mont"'), ('name = "probe"', 'name = "mount"'), ('body = "probe"', 'body = "prob"'),
+])  # fmt: skip
+def test_a_name_that_stands_for_nothing_has_its_line(programme, tmp_path, old, new):
+    text = BARE.replace(old, new)
+    assert text != BARE
+    (found,) = map(located, faults(programme(text)))
+    number, path = re.match(rf"{tmp_path}/active_vehicle.toml:(\d+): (\S+): ", found).groups()
+    assert text.splitlines()[int(number) - 1] == new and path.rpartition(".")[2] == new.partition(" ")[0]
 
 
 def test_tables_on_a_rigid_vehicle_are_held_too(programme):
