@@ -109,6 +109,9 @@ def _injection(name: str, index: int) -> str:
     return "injected faults cleared" if name == "clear" else f"injected {name}[{index}]"
 
 
+CLEARED = _injection("clear", 0)  # what a row of this kind has that takes them back
+
+
 def _commands(log: Log) -> list[Intervention]:
     r = log.records
     recoveries = {one["tick"]: one for one in recoveries_of(r)}
@@ -129,7 +132,7 @@ def _commands(log: Log) -> list[Intervention]:
             fault = INJECTED.get(int(values[0]), str(int(values[0])))
             rows.append(_row("injection", _injection(fault, int(values[1])), new=values[2], **about))
         elif name == "clear_injection":
-            rows.append(_row("injection", _injection("clear", 0), **about))
+            rows.append(_row("injection", CLEARED, **about))
         elif name == "recover":
             if one := recoveries.get(about["tick"]):
                 cleared = f": {', '.join(one['cleared'])} cleared" if one["cleared"] else ""
@@ -160,7 +163,7 @@ class Marks:
         self._injected: list[tuple[str, float, float]] = []  # words, from s, to s
         for row in done:
             if row["kind"] == "injection" and (at := row["time_s"]) is not None:
-                if row["what"] == _injection("clear", 0):
+                if row["what"] == CLEARED:
                     self._injected = [(words, a, min(b, at)) for words, a, b in self._injected]
                 else:
                     self._injected.append((row["what"], at, np.inf))

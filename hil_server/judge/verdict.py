@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hil_server.judge.interventions import CLEARED
 from hil_server.judge.margins import FIELDS, Margin, margins
 from hil_server.judge.run import Run
 from hil_server.judge.summary import Requirement, Summary
@@ -56,7 +57,7 @@ def verdict(s: Summary) -> Verdict:
     if not s.complete:
         level = _worse(level, "warn")
         parts.append("the log is incomplete")
-    if injected := sum(row["kind"] == "injection" for row in s.done_to_the_run):
+    if injected := sum(row["kind"] == "injection" and row["what"] != CLEARED for row in s.done_to_the_run):
         level = _worse(level, "warn")
         parts.append(f"{_counted(injected, 'fault')} injected")
     if s.unit_ledger is not None and not s.unit_ledger.closes:

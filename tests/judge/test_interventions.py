@@ -79,7 +79,7 @@ def test_green_is_gone_and_the_first_screen_tells(handled):
             "source": "", "words": "", "marks": ["1000 periods missed"]}  # fmt: skip
     s = replace(summarise(Run(handled)), requirements=[peak])
     found = verdict(s)
-    assert found.level == "warn" and "2 faults injected" in found.line and "1000 periods missed" in found.line
+    assert found.level == "warn" and "; 1 fault injected;" in found.line and "1000 periods missed" in found.line
     source = page(Run(handled), s)
     opening = source[: source.index('<section id="outcome"')]
     assert "Done to the run" in opening and "tuned compensation.lead_factor 1 → 0.8, by Maja, at 0.900 s" in opening
