@@ -96,8 +96,8 @@ def main() -> int:
             fine = abs(force) <= WITHIN and (abs(moment) <= WITHIN or not resolved)
             good = good and fine
             loads = f"force {found['force_n']:9.1f} N {100 * force:+6.2f} %  moment {found['moment_n_m']:9.1f} N.m {100 * moment:+6.1f} %"
-            said = "" if resolved else "  moment not resolved, as the unit says"
-            print(f"{head}  substeps {substeps:>2}  {loads}{said if fine else '  BEYOND 2 %'}", flush=True)
+            note = "" if resolved else "  moment not resolved, as the unit says"
+            print(f"{head}  substeps {substeps:>2}  {loads}{note if fine else '  BEYOND 2 %'}", flush=True)
     print("all as they should be" if good else "NOT all as they should be")
     return 0 if good else 1
 
