@@ -13,6 +13,7 @@ import numpy as np
 
 from hil_server.bus.commands import ARGUMENTS, TIME_IS_UP
 from hil_server.judge.run import Run
+from hil_server.log.header import CONFIRMED, FORCED
 from hil_server.log.reader import Log
 from hil_server.log.recoveries import name_of_arguments, recoveries_of
 from rt_kernels.codes import code_name
@@ -21,7 +22,8 @@ from rt_kernels.layout import CODES, INJECTIONS
 SERVER_LANE = 1  # of the parity of a command's sequence number
 COMMAND = CODES["command"]
 INJECTED = {number: name for name, number, *_ in INJECTIONS}
-BEFORE = ("armed by --force", "armed all the same, confirmed with: ")  # notes of a start that something spoke against
+# kind of a note by its beginning; the last one is of logs written before
+BEFORE = {FORCED: "forced", CONFIRMED: "confirmed", "armed all the same, confirmed with: ": "confirmed"}
 SHOWN = 12
 
 
@@ -76,7 +78,7 @@ def _before(run: Run) -> list[Intervention]:
     log, operator = run.log, str(run.document.get("test", {}).get("operator") or "")
     rows = []
     for note in log.header.notes:
-        kind = next((kind for kind, start in zip(("forced", "confirmed"), BEFORE, strict=True) if note.startswith(start)), None)
+        kind = next((kind for start, kind in BEFORE.items() if note.startswith(start)), None)
         if kind:
             rows.append(_row(kind, note, by=operator))
     branch = log.header.branch

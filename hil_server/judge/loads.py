@@ -21,6 +21,7 @@ from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
 from hil_server.judge.run import Run
+from hil_server.log.header import CONFIRMED
 from hil_server.log.moments import MOMENTS, STAND, WRENCH_NAMES
 from hil_server.log.reader import read_log
 from rt_kernels.codes import code_name
@@ -105,7 +106,7 @@ def allowed(config: TestConfig, paths: Sequence[str | Path], hardware: bool, con
             f"not armed: {sentence}. Simulate this variant (hil-server simulate, --set test.stand=stands/ideal_stand.toml where the stand "
             'cannot be simulated) and name its log, or confirm with --confirm-loads "REASON", which is logged'
         )
-    return [sentence, f"armed anyway, confirmed with: {confirmed}"]
+    return [sentence, f"{CONFIRMED}{confirmed}"]
 
 
 # ------------------------------------------------------------------------------------------------------------------ same variant

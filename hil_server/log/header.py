@@ -22,6 +22,8 @@ from rt_kernels.stages import FORMER_ROLES
 
 TOML, JSON, BYTES = "application/toml", "application/json", "application/octet-stream"
 MAX_TUNABLES = SAMPLE_DTYPE["tuned"].shape[0]
+# Beginnings of notes of a start that was made although something spoke against it.
+FORCED, CONFIRMED = "armed by --force", "armed anyway, confirmed with: "
 TUNABLE_TEXTS, TUNABLE_NUMBERS = ("name", "unit", "meaning"), ("low", "high", "rate_per_s", "value")
 T = TypeVar("T")
 N = TypeVar("N", int, float)

@@ -14,8 +14,11 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.config import TestConfig
+from hil_server.config.narrowing import is_wider
+from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.log.reader import read_log
+from hil_server.values import Document
 from rt_kernels.codes import mask
 from rt_kernels.layout import CODES
 
@@ -83,11 +86,17 @@ def together(courses: Sequence[Course]) -> Course:
 
 
 def held_against(config: TestConfig, predictions: Sequence[str | PathLike[str]]) -> TestConfig:
-    """The test with what its predictions say in its [safety]; keys that the test gives itself stay. predictions: logs of the simulated
-    variant, one or several draws of its noise. Raises LogError."""
+    """The test with what its predictions say in its [safety]. A key that the test gives itself stays where it is as strict or stricter.
+    predictions: logs of the simulated variant, one or several draws of its noise. Raises LogError, ConfigurationError."""
     start = assembly.base_context(config)["start"]
-    declared = {p.key for p in registry.part("safety", config.part("safety")[0]).PARAMETERS}
+    declared = {p.key: p for p in registry.part("safety", config.part("safety")[0]).PARAMETERS}
     logs = [read_log(one) for one in predictions]
     found = together([course(log.records, float(start.X_TA[0]), log.header.period_ns * 1e-9) for log in logs])
-    kept = {key: value for key, value in found.items() if key in declared}
+    kept: Document = {key: value for key, value in found.items() if key in declared}
+    own = {key: config.safety[key] for key in kept if key in config.safety and not config.of_log}
+    wider = [key for key, value in own.items()
+             if (value != kept[key] if key == "course_step_m" else is_wider(declared[key], value, kept[key]))]  # fmt: skip
+    if wider:
+        raise ConfigurationError([f"{config.paths['test']}: safety.{key}: wider than the prediction, value {own[key]}, the prediction has "
+                                  f"{kept[key]}; omit it" for key in wider])  # fmt: skip
     return replace(config, document={**config.document, "safety": {**kept, **config.document["safety"]}})

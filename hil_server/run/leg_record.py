@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hil_server.config import files
 from hil_server.errors import ConfigurationError
+from hil_server.log.header import FORCED
 
 LASTS_S = 24 * 3600.0
 
@@ -30,7 +31,7 @@ def demand(checksum: str, file: str, forced: bool) -> list[str]:
     words = "that each leg is the right one has not been looked at since this machine was started, a day ago at most"
     if not forced:
         raise ConfigurationError(f"{file}: {words}: hil-server legs {file} (--force runs anyway)")
-    return [f"forced: {words}"]
+    return [f"{FORCED}: {words}"]
 
 
 def _place(checksum: str) -> Path:

@@ -30,7 +30,7 @@ from hil_server.line.context import Context
 from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
 from hil_server.log.format import LogError
-from hil_server.log.header import LogHeader
+from hil_server.log.header import FORCED, LogHeader
 from hil_server.log.reader import Log, read_log
 from hil_server.log.record import record_dtype
 from hil_server.log.writer import LogWriter
@@ -349,7 +349,7 @@ def _delays_known(config: TestConfig, options: Options) -> list[str]:
     if unknown and not options.force:
         raise ConfigurationError(f"{config.paths['stand']}: not armed, a delay is not known: {one}; write it into the stand file "
                                  "(--force runs all the same and counts it as 0)" for one in unknown)  # fmt: skip
-    return [f"armed by --force, delay not known, counted as 0: {one}" for one in unknown]
+    return [f"{FORCED}, delay not known, counted as 0: {one}" for one in unknown]
 
 
 def _permitted(found: "Prediction | None", options: Options) -> list[str]:
@@ -359,7 +359,7 @@ def _permitted(found: "Prediction | None", options: Options) -> list[str]:
     if not options.force:
         raise VerdictError(f"not armed: {found.verdict()} (hil-server predict shows why; --force runs it anyway)")
     _say(options, f"forced: {found.verdict()}")
-    return [f"armed by --force against the prediction: {found.verdict()}"]
+    return [f"{FORCED} against the prediction: {found.verdict()}"]
 
 
 def _telemetry_settings(

@@ -10,6 +10,7 @@ from hil_server.judge.interventions import Marks, done_to_the_run
 from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.judge.verdict import verdict
+from hil_server.log.header import CONFIRMED, FORCED
 from hil_server.log.reader import read_log
 from hil_server.log.recoveries import with_name
 from hil_server.report.run_page import page
@@ -103,3 +104,10 @@ def test_faults_of_the_stands_file_and_a_branch(make_bounce, write_run):
     assert [row["text"] for row in rows] == [
         "continued from first: guidance.a=1, by Ada, at 0.100 s", "injected leg_stuck[3], by the stand's file, at 1.500 s"]  # fmt: skip
     assert Marks(log, rows).of(2.0, 3.0) == ["injected leg_stuck[3] at 1.500 s"]
+
+
+@pytest.mark.parametrize(("note", "kind"), [(f"{FORCED}, delay not known", "forced"), (f"{CONFIRMED}dry run", "confirmed"),
+                                            ("armed all the same, confirmed with: dry run", "confirmed")])  # fmt: skip
+def test_a_start_against_an_objection_is_told(make_bounce, write_run, note, kind):
+    (row,) = done_to_the_run(Run(read_log(write_run(make_bounce(), notes=["a variant", note]))))
+    assert (row["kind"], row["what"]) == (kind, note)

@@ -9,6 +9,7 @@ from hil_server.cli import main
 from hil_server.config import SHIPPED, criticality, load_test, narrowing
 from hil_server.errors import VerdictError
 from hil_server.judge.loads import allowed, differences, rehearsed, wrench_at_cell
+from hil_server.log.header import CONFIRMED
 from hil_server.log.reader import read_log
 from hil_server.run import leg_record
 from hil_server.run.session import Options, simulate
@@ -69,7 +70,7 @@ def test_hardware_is_refused(prediction, override, said):
     assert said in str(refused.value) and "--confirm-loads" in str(refused.value)
     # told to, it runs, and the log says who said so; the virtual stand only remarks it
     notes = allowed(config, [prediction], hardware=True, confirmed="approved by the test lead")
-    assert said in notes[0] and "approved by the test lead" in notes[1]
+    assert said in notes[0] and notes[1] == f"{CONFIRMED}approved by the test lead"
     (remark,) = allowed(config, [prediction], hardware=False, confirmed="")
     assert said in remark
 

@@ -66,7 +66,7 @@ def test_a_run_on_hardware_asks_for_it(tmp_path, monkeypatch):
     stand, other = (f"sha256:{digit * 64}" for digit in "ab")
     with pytest.raises(ConfigurationError, match=r"stand.toml: that each leg .*: hil-server legs stand.toml \(--force"):
         leg_record.demand(stand, "stand.toml", forced=False)
-    assert leg_record.demand(stand, "stand.toml", forced=True)[0].startswith("forced: that each leg")
+    assert leg_record.demand(stand, "stand.toml", forced=True)[0].startswith("armed by --force: that each leg")
     leg_record.keep(stand, "runs/legs/run.mcap")
     assert leg_record.demand(stand, "stand.toml", forced=False) == ["each leg was moved alone and was the right one: runs/legs/run.mcap"]
     with pytest.raises(ConfigurationError):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hil_server.config import SHIPPED, load_test
+from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.log.format import LogError
 from hil_server.predict.course import course, held_against, together
@@ -73,15 +74,23 @@ def test_drives_that_say_their_force_show_a_wrong_sensor_without_a_prediction():
     assert stops == {"leg_forces_differ"}
 
 
-def test_a_run_takes_the_course_of_its_prediction_and_keeps_its_own_keys(tmp_path):
+def test_a_run_takes_the_course_of_its_prediction_and_its_own_keys_only_where_they_are_stricter(tmp_path):
     from hil_server.run.session import Options, simulate
 
     log = simulate(load_test(None, list(KEYS)), Options(out=str(tmp_path), quiet=True, report=False))["log"]
-    held = held_against(load_test(None, [*KEYS, "safety.predicted_force_n=500.0"]), [log])
-    assert held.safety["predicted_force_n"] == 500.0 and len(held.safety["course_force_n"]) > 10
+    held = held_against(load_test(None, list(KEYS)), [log]).safety
+    assert len(held["course_force_n"]) > 10
+    stricter = [f"safety.predicted_force_n={0.5 * held['predicted_force_n']}", f"safety.course_step_m={held['course_step_m']}",
+                f"safety.course_force_n={[1.1 * force for force in held['course_force_n']]}"]  # fmt: skip
+    config = load_test(None, [*KEYS, *stricter])
+    held = held_against(config, [log])
+    assert held.safety == config.safety
     assert assembly.part_of(held, "safety", assembly.simulation(held).context)
     with pytest.raises(LogError):
         held_against(load_test(None), [tmp_path / "none.mcap"])
+    for wider in ("predicted_force_n=1e7", "course_force_n=[0.0]", "course_step_m=1e-5"):
+        with pytest.raises(ConfigurationError, match=rf"safety.{wider.split('=')[0]}: wider than the prediction, value .*; omit it"):
+            held_against(load_test(None, [*KEYS, f"safety.{wider}"]), [log])
 
 
 def test_several_predictions_ask_for_the_least_and_allow_the_greatest():
