@@ -20,6 +20,7 @@ from hil_server.interrupts import INTERRUPTED
 from hil_server.terminal.completion import asked_by_the_shell
 from hil_server.terminal.help import Parser, did_you_mean, examples, overview
 from hil_server.terminal.log import LEVELS, show
+from hil_server.terminal.plain import plain_streams
 from hil_server.values import Document
 
 NOTHING_DONE = "nothing was changed"  # by a verb without REMAINS
@@ -28,7 +29,7 @@ NOTHING_DONE = "nothing was changed"  # by a verb without REMAINS
 def main(arguments: list[str] | None = None) -> int:
     """Runs one verb; returns the exit code. Never lets an exception out."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    with interrupts.owned():
+    with plain_streams(), interrupts.owned():
         try:
             with interrupts.heard():
                 code = _run(arguments)

@@ -6,6 +6,8 @@ A program that uses `hil_server` as a library configures `logging` as it likes; 
 import logging
 import sys
 
+from hil_server.terminal.plain import plain
+
 LEVELS = ("debug", "info", "warning", "error")
 PACKAGES = ("hil_server", "drivers", "rt_kernels")
 
@@ -21,7 +23,7 @@ class ToStandardError(logging.Handler):
             from rich.text import Text
 
             style = "red" if record.levelno >= logging.ERROR else "yellow"
-            Console(stderr=True, soft_wrap=True).print(Text(text, style))
+            Console(stderr=True, soft_wrap=True).print(Text(plain(text), style))
         else:
             print(text, file=sys.stderr, flush=True)
 

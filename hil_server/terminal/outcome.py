@@ -227,6 +227,8 @@ def print_requirements(rows: Sequence[Given]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from hil_server.terminal.plain import plain
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head, side in (("requirement", "left"), ("verdict", "left"), ("reached", "right"), ("limit", "right"), ("margin", "right"),
                        ("unit", "left"), ("at s", "right"), ("phase", "left")):  # fmt: skip
@@ -240,7 +242,8 @@ def print_requirements(rows: Sequence[Given]) -> None:
         words = [number(row[key]) for key in ("value", "limit", "margin")]
         verdict = row["verdict"].upper() if row["verdict"] == "violated" else row["verdict"]
         style = colour[row["verdict"]]
-        table.add_row(escape(row["name"]), f"[{style}]{verdict}[/]", *words, row["unit"], number(row["time_s"], ".3f"), row["phase"])
+        name, unit = (escape(plain(row[key])) for key in ("name", "unit"))
+        table.add_row(name, f"[{style}]{verdict}[/]", *words, unit, number(row["time_s"], ".3f"), row["phase"])
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, TABLE_WIDTH)
