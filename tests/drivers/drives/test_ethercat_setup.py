@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import struct
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from drivers.drives import ethercat_setup
 from drivers.drives.canopen_setup import DriveSetupError
 from drivers.drives.cia402_ethercat import Cia402EthercatPort
-from drivers.drives.ethercat_setup import INPUTS, OUTPUTS, EthercatSession
+from drivers.drives.ethercat_setup import INPUTS, OUTPUTS, EthercatNode, EthercatSession
 from drivers.identity import WrongDeviceError
 from drivers.raw_frames import ethercat_link
 from hil_server.host.realtime_host import fifo_refusal
@@ -230,3 +231,44 @@ def test_check_says_link_rights_and_library(monkeypatch, capsys):
     assert ethercat_setup.library_findings() == [
         ("fail", "EtherCAT set-up", "pysoem is not installed", "pip install 'hil-server[ethercat]'")
     ]
+
+
+class RefusalError(Exception):
+    abort_code = 0x06020000
+
+
+class OneSlave:
+    """A slave that refuses every object with one abort code, and has registers."""
+
+    def __init__(self, abort_code=0x06020000, registers=None):
+        self.abort_code, self.registers = abort_code, registers or {}
+
+    def sdo_write(self, index, sub, data):
+        error = RefusalError(f"0x{self.abort_code:08X}")
+        error.abort_code = self.abort_code
+        raise error
+
+    def _fprd(self, address, size, timeout_us):
+        return self.registers.get(address, b"").ljust(size, b"\0")
+
+
+def node_of(slave):
+    return EthercatNode(SimpleNamespace(errors=(RefusalError,), timeout_us=1000, interface="eth1"), 0, 0, slave)
+
+
+@pytest.mark.parametrize(("abort_code", "optional", "left"), [
+    (0x06020000, True, True), (0x06090011, True, True), (0x06020000, False, False), (0x08000022, True, False),
+])  # fmt: skip
+def test_only_what_may_be_missing_and_is_missing_is_left(abort_code, optional, left):
+    node = node_of(OneSlave(abort_code))
+    if left:
+        assert node.write(0x6007, 0, -2, 1, "abort connection option", optional=optional) is False
+    else:
+        with pytest.raises(DriveSetupError, match=r"writing abort connection option \(0x6007:0\) := 1 was refused"):
+            node.write(0x6007, 0, -2, 1, "abort connection option", optional=optional)
+
+
+def test_an_fmmu_that_is_off_maps_nothing():
+    fmmu = [struct.pack("<IHBBHBBBxxx", logical, 11, 0, 7, 0x1100, 0, 2, active) for logical, active in ((0x100, 1), (0x200, 0))]
+    registers = {0x004: b"\x02", 0x810: b"\x00\x11", 0x600: fmmu[0], 0x610: fmmu[1]}
+    assert node_of(OneSlave(registers=registers)).mapped() == [(0x100, 11, 2)]
