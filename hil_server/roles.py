@@ -4,11 +4,12 @@ Whatever has these attributes is one; most kernels have the classes of `rt_kerne
 have (`delays`, `recover`, `approach`, ...) is asked for where it is used.
 """
 
-from typing import Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rt_kernels.parameters import Aux, Command, Parameter
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class PartClass(Protocol):
@@ -68,5 +69,5 @@ class Stage(Part, Protocol):
 class Mechanism(Part, Protocol):
     """The docking units in software."""
 
-    def advance(self, X_TA: np.ndarray, V_TA: np.ndarray, dt: float) -> dict[str, np.ndarray]:
+    def advance(self, X_TA: "np.ndarray", V_TA: "np.ndarray", dt: float) -> dict[str, "np.ndarray"]:
         """One step of dt s at pose (7,) and twist (6,) of A in T: `F_T` (6,) at and in T, and what else it answers."""

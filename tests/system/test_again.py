@@ -157,7 +157,7 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
         client.tune("guidance.coarse_m_s", 0.02)
         client.leave_desk()
         assert main(["tune", "guidance.vernier_deg_s", "0.05", "--address", addresses["command"]]) == 0
-        assert "guidance.vernier_deg_s: on its way to 0.05 from tick" in capsys.readouterr().out
+        assert "guidance.vernier_deg_s: changes to 0.05 from tick" in capsys.readouterr().out
         assert main(["tune", "--address", addresses["command"]]) == 0
         assert "guidance.coarse_m_s" in capsys.readouterr().out
         with pytest.raises(RefusedError, match="guidance.coarse_m_s: 9 is not within"):

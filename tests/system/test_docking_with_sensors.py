@@ -37,7 +37,7 @@ def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
     # given up comes late, as a half without its other one (`ati_can`)
     lost = (records["wrench_status"] & BITS["sensor_status"]["lost"]) != 0
     late = np.convolve(lost, np.ones(LATE_TICKS))[: len(lost)] > 0
-    seen = np.where(late, records["wrench_status"] & ~BITS["sensor_status"]["corrupt"], records["wrench_status"])[10:] & damaged
+    seen = (records["wrench_status"] & np.where(late, damaged - BITS["sensor_status"]["corrupt"], damaged).astype(np.uint32))[10:]
     assert not [name for name, bit in BITS["sensor_status"].items() if (seen & bit).any()] and not log.incomplete
     weight = config.stand["mounting"]["carried_mass_kg"] * 9.80665
     assert weight == pytest.approx(MASS_KG.get(part, 120.0) * 9.80665)

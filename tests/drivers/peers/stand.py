@@ -22,7 +22,7 @@ from drivers.wrench_sensors.rdt import RdtPort
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.line import assembly
-from rt_kernels.layout import FAULTS, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, FAULTS, SAMPLE_DTYPE
 from tests.drivers.peers.canopen import HEARTBEAT, SYNC, Bus, Frame
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive, Drive
 from tests.drivers.peers.input_module import InputModule
@@ -129,7 +129,7 @@ class LockstepStand:
         self.period_ms = 1e3 / self.config.test["rate_hz"]
         self._samples: list[bytes] = []
         self._kept: list = []
-        self._stop = threading.Event()
+        self._stop, self._answered, self._rounds = threading.Event(), threading.Condition(), 0
         self._time = PassingTime()
 
     # set-up and closing: the devices live on their own
@@ -155,10 +155,19 @@ class LockstepStand:
         self.close()
 
     def _take_buses(self) -> None:
-        """The line has the drives' buses from here on, not the keeper: what devices and drives say is of the ticks."""
-        drives = self.ports[-1]
-        while not drives.in_loop:
-            drives.read(np.zeros(1, SAMPLE_DTYPE))
+        """The line has the drives' buses from here on, not the keeper: what devices and drives say is of the ticks. Devices that a busy
+        machine kept from answering the keeper answer all of it first, and it is read: a port takes so many frames in a tick, and calls
+        the rest stale."""
+        drives, sample, stale = self.ports[-1], np.zeros(1, SAMPLE_DTYPE), BITS["drive_status"]["stale"]
+        while not drives.in_loop or (sample["drive_status"] & stale).any():
+            self._answer_all()
+            drives.read(sample)
+
+    def _answer_all(self) -> None:
+        """Waits until the devices have answered all that was sent to them before."""
+        with self._answered:
+            rounds = self._rounds
+            assert self._answered.wait_for(lambda: self._rounds >= rounds + 2, 10.0)
 
     def close(self) -> None:
         """Closes the ports as at the end of a run, then takes the devices off the wire."""
@@ -195,6 +204,9 @@ class LockstepStand:
             self.sensor.serve()
             if self.sensor.streaming:
                 self.sensor.send([record.packed() for record in self.sensor.records(1)])
+            with self._answered:
+                self._rounds += 1
+                self._answered.notify_all()
             select.select(listening, [], [], 0.001)
         for drive in self.drives:
             drive.watches = True
