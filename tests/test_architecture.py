@@ -39,16 +39,16 @@ ROOMS = {
         "judge": "errors registry host config requirements log bus line pages",
         "exchange": "errors registry host config requirements log bus line operator_desk pages judge",
         "identify": "errors registry config log bus line judge exchange",
-        "predict": "errors registry config log bus line pages judge",
+        "predict": "errors registry values config log bus line pages judge",
         "report": "errors registry config requirements log bus line pages judge",
         "run": "errors interrupts registry roles values host config requirements log bus line judge identify predict report",
         "campaign": "errors interrupts values host config requirements log line run pages",
         "console": "errors registry client config log bus operator_desk line judge report run pages",
         "viewers": "errors client config log line exchange console",
-        "terminal": "errors registry host config requirements bus run",
-        "verbs": "errors interrupts registry roles client host config requirements log bus operator_desk line judge exchange "
+        "terminal": "errors registry values host config requirements bus run",
+        "verbs": "errors interrupts registry roles values client host config requirements log bus operator_desk line judge exchange "
         "identify predict report run campaign console viewers terminal",
-        "cli": "errors interrupts host terminal verbs",
+        "cli": "errors interrupts values host terminal verbs",
         "__main__": "cli interrupts",
     },
     "drivers": {
