@@ -973,7 +973,7 @@ def test_a_trip_does_not_fade_and_lost_ended_gone_and_never_started_are_told_apa
     wait_for(lambda: banner(browser) == [], 30)
     stage.trip("operator_stop")
     trip = f"Run RT-07 TRIPPED at tick {stage.tripped}"
-    action = "operator stop: ABORT was commanded. What to do: none: the operator knows."
+    action = "operator stop: ABORT was commanded. What to do: none: the operator caused it."
     wait_for(lambda: any(line.startswith(trip) and action in line for line in banner(browser)), 30)
     stage.end()
     wait_for(lambda: any(line.startswith("CONNECTION LOST to run RT-07: no data for") for line in banner(browser)), 30)

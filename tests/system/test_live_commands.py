@@ -55,6 +55,7 @@ def test_live_run_takes_what_it_can_act_on_and_a_fault_is_injected_over_the_cont
     ended = summary()
     assert ended["end"] == "tripped" and ended["exit_code"] == 3
     records = read_log(ended["log"]).records
-    assert records["command_code"][taken.tick] == CODES["command"]["inject_fault"], "the log knows of it"
+    at = records["tick"] == taken.tick  # a missed period has no record
+    assert records["command_code"][at].tolist() == [CODES["command"]["inject_fault"]], "the log knows of it"
     assert "drive_device_fault" in fault_names(records["faults"][-1]) and records["trip_tick"][-1] > taken.tick
     assert [int(n != 0) for n in records["drive_status"][-1] & BITS["drive_status"]["device_fault"]] == [0, 0, 0, 1, 0, 0]
