@@ -32,8 +32,8 @@ cdef struct Port:
     void (*leave)(void *self) noexcept nogil    # NULL: nothing to do then
 
 
-# Knows time: `wait` returns 0 at the next tick, 1 when the run is over, 2 when it pauses before the next tick; `mark` is called when reading,
-# computing, writing is done, and when the run is over.
+# Knows time: `wait` returns 0 at the next tick, 1 when the run is over, 2 when it pauses before the next tick; `mark` is called when
+# reading, computing, writing is done, and when the run is over.
 cdef enum:
     MARK_READ = 0
     MARK_COMPUTED = 1

@@ -401,8 +401,8 @@ cdef inline void show_channels(const Axes *axes, Sample *sample) noexcept nogil:
         sample.supply_pressure = axes.s.axis[axes.p.supply_axis].channel[CHANNEL_SUPPLY]
 
 
-# What the axes answered to the last SYNC, then the next one: the setpoints that were sent before it act now. link_bits: what is to be reported
-# of every axis of a link.
+# What the axes answered to the last SYNC, then the next one: the setpoints that were sent before it act now. link_bits: what is to be
+# reported of every axis of a link.
 cdef void listen_and_sync(Axes *axes, uint32_t *link_bits) noexcept nogil:
     cdef AxesState *s = &axes.s
     cdef can_frame sync
@@ -719,8 +719,8 @@ cdef class CyclicAxes:
         self.axes.p.copies = len(descriptors) > 0
 
     def begin(self):
-        """Takes what piled up since `start`, so that no backlog stands before the first answers; damage is forgotten, what the drives reported
-        is judged in the first tick."""
+        """Takes what piled up since `start`, so that no backlog stands before the first answers; damage is forgotten, what the drives
+        reported is judged in the first tick."""
         s = &self.axes.s
         for link in range(self.axes.p.links):
             for _ in range(BACKLOG_TURNS):

@@ -6,7 +6,7 @@ record that does not is a suspect: it is not believed, and the caller says so. T
 believed one, or from the suspect: what has truly jumped (a blow, a device that restarted) costs one record, and two damaged ones in a row
 would have to agree with each other. The first record of all is a suspect too, which no caller counts as damage.
 
-What can still pass unreported: a damaged record whose checksum happens to be right, with a continuous stamp and every channel within `jump`.
+What can still pass unreported: a damaged record whose checksum happens to be right, a continuous stamp and every channel within `jump`.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t

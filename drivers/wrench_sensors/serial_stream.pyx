@@ -5,8 +5,8 @@ only when its checksum is right, else it is moved on by one byte and judged agai
 run of bytes that belongs to no record counts once in `wrench_corrupt_total`.
 
 Belief: record_check.pxd. A record with a right checksum that does not continue the last one (stamp, jump) is not used and counts as
-damage (`corrupt`). Values beyond the range are used and reported (`out_of_range`), as are those of a record whose own status word is a fault:
-they are the output of the sensor and the log must show them. A value that is no number is never used: `device_fault`.
+damage (`corrupt`). Values beyond the range are used and reported (`out_of_range`), as are those of a record whose own status word is a
+fault: they are the output of the sensor and the log must show them. A value that is no number is never used: `device_fault`.
 
 Lost: where the device stamps its records, the periods missing between two of them. Where it does not, records are counted over a second:
 too few are lost, too many are a `warning` (somebody else writes on the line, or the stream is not at the rate that is configured); and so

@@ -35,8 +35,8 @@ latched. The independent analogue chain is read and recorded; nothing here can o
 
 **Recovery.** Nothing but the command `recover`, given while the setpoints rest, ends a trip. The setpoints then go to the measured legs,
 inside the limits of every frame, and stay there (`recovering`); the ports enable their drives again; no motion is programmed by anybody
-else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken again. A leg whose drive
-has power, and which is not where it was sent, is left alone: it, or its transducer, is a cause that stands. Records lost before are
+else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken again. A leg whose
+drive has power, and which is not where it was sent, is left alone: it, or its transducer, is a cause that stands. Records lost before are
 forgotten, what is lost now counts, against the share of the tolerated rate that belongs to `recover_fresh_s`. When for `recover_fresh_s` no
 stop fault has stood and the setpoints have rested, the stop faults are cleared and the setpoints follow the demand again. When that has not
 come after `recover_limit_s`, or on an abort, the setpoints are held as before, and `faults` shows of the stop faults those that stood last:

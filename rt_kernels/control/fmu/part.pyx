@@ -12,7 +12,7 @@ controller that has to be kept apart costs them.
 A signal, an error status, an output that is no number, or no answer in time is a failure: outputs are zero from then on, `control_status`
 says failed, the safety stage trips. Nothing is asked of the FMU any more.
 
-Constants and counters are one flat block; the FMU's own state is part of a snapshot where the FMU can give it. A replay starts the FMU again.
+Constants and counters are one flat block; the FMU's own state is part of a snapshot where the FMU can give it. A replay restarts the FMU.
 """
 
 import os
