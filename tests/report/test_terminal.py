@@ -19,6 +19,8 @@ def test_a_log_cannot_steer_the_terminal(make_bounce, write_run, capsys, verb):
 
 def test_a_requirement_has_colours_of_ours_only(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     row = {"name": STEERS, "verdict": "met", "value": 1.0, "limit": 2.0, "margin": 1.0, "unit": STEERS, "time_s": 1.0, "phase": "contact"}
     print_requirements([row])
     shown = capsys.readouterr().out
