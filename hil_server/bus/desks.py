@@ -74,6 +74,17 @@ class _Waiting:
     faults: int = 0  # when it began
 
 
+def _served(socket: DeskSocket, handle: Callable[[list[bytes]], None]) -> int:
+    """Hands on what has arrived, at most BUDGET messages. Returns how many."""
+    for count in range(BUDGET):
+        try:
+            frames = socket.recv_multipart(zmq.NOBLOCK)
+        except zmq.ZMQError:
+            return count
+        handle(frames)
+    return BUDGET
+
+
 class CommandDesk:
     """Serves the command socket (ROUTER).
 
@@ -125,13 +136,7 @@ class CommandDesk:
     # --------------------------------------------------------------------------------------------------------- requests
     def serve(self) -> int:
         """Handles what has arrived, at most BUDGET messages. Returns how many."""
-        for count in range(BUDGET):
-            try:
-                frames = self.socket.recv_multipart(zmq.NOBLOCK)
-            except zmq.ZMQError:
-                return count
-            self._handle(frames)
-        return BUDGET
+        return _served(self.socket, self._handle)
 
     def _handle(self, frames: list[bytes]) -> None:
         # DEALER sends identity, topic, map; REQ puts an empty frame in between
@@ -396,14 +401,8 @@ class HandDesk:
         self.rejected: dict[str, int] = {}
 
     def serve(self) -> int:
-        """Answers what waits, at most `BUDGET` requests; returns how many it were."""
-        for count in range(BUDGET):
-            try:
-                frames = self.socket.recv_multipart(zmq.NOBLOCK)
-            except zmq.ZMQError:
-                return count
-            self._handle(frames)
-        return BUDGET
+        """Handles what has arrived, at most BUDGET messages. Returns how many."""
+        return _served(self.socket, self._handle)
 
     def _handle(self, frames: list[bytes]) -> None:
         try:

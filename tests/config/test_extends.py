@@ -80,7 +80,7 @@ def test_named_rows_merge_and_others_are_replaced(folder):
     assert twice["row"] == [{"name": "third"}] * 2  # and whoever reads the rows says so
 
 
-def test_another_part_begins_anew(folder):
+def test_another_part_takes_no_keys_of_the_former(folder):
     assert own('[of_part]\npart = "b"\nof_b = 1', folder).tables["of_part"] == {"part": "b", "of_b": 1}
     assert own('[of_part]\npart = "a"\nof_b = 1', folder).tables["of_part"] == {"part": "a", "of_a": 1, "of_b": 1}
     assert own('part = "b"\nown = 1', folder, 'part = "a"\nshared = 1').tables == {"part": "b", "shared": 1, "own": 1}  # the top does not

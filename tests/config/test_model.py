@@ -1,4 +1,4 @@
-"""The configuration as frozen classes: made once of the document, the document's figures in them, a changed document read anew."""
+"""The configuration as frozen classes: made once, with the values of the document; a changed document makes new ones."""
 
 from dataclasses import FrozenInstanceError, replace
 
@@ -38,7 +38,7 @@ def test_a_part_has_its_keys_as_given_and_with_defaults(config):
     assert unit.role == "mechanisms" and not {"part", "name", "force_limit_n"} & set(unit.keys)
 
 
-def test_another_document_is_read_anew(config):
+def test_another_document_makes_another_configuration(config):
     other = replace(config, document={**config.document, "test": {**config.document["test"], "rate_hz": 250.0}})
     assert (config.setup.test.rate_hz, other.setup.test.rate_hz) == (500.0, 250.0)
 
