@@ -460,7 +460,7 @@ def recover(fault, profile: str = "cia402") -> tuple[str, bool]:
                 f"step {step:4.2f} change {change:4.2f}, recovering {moved[0]:6.4f} {moved[1]:6.4f}  "
                 f"{'parked' if parked else 'NOT PARKED ' + str(operator.answers)}  log {log.incomplete or 'complete'}, "
                 f"replay {'equal' if equal else 'DIFFERS'}  next: {'captured' if following['captured'] else following['end']}, "
-                f"exit {following['exit_code']} {'+'.join(following['faults'])}"), good  # fmt: skip
+                f"exit {following['exit_code']} {following.get('cause') or ''}"), good  # fmt: skip
 
 
 def trips(fault) -> bool:

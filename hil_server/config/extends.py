@@ -1,7 +1,5 @@
 """Configuration files with the ones that they extend (`rt_kernels.extends`): read, and written out as one file."""
 
-import copy
-from functools import lru_cache
 from pathlib import Path
 
 from hil_server.config import files, toml_text
@@ -17,7 +15,7 @@ def whole(file: Path, wanted: str | None = None) -> Whole:
     if wanted and (why := misfit(file, wanted)):
         raise ConfigurationError(why)
     try:
-        found = read_whole(file, files.read_text, _parsed, _same_kind)
+        found = read_whole(file, files.read_text, files.parse_toml, _same_kind)
         if wanted and (other := other_kind(found.tables, wanted, str(file))):
             raise ConfigurationError(other)
         return found
@@ -34,16 +32,6 @@ def whole(file: Path, wanted: str | None = None) -> Whole:
 def tables_of(file: Path, wanted: str | None = None) -> Tables:
     """The tables of `whole`. Raises ConfigurationError."""
     return whole(file, wanted).tables
-
-
-def _parsed(text: str) -> Tables:
-    return copy.deepcopy(_parsed_once(text))
-
-
-@lru_cache(maxsize=32)
-def _parsed_once(text: str) -> Tables:
-    """The variants of a programme read the same few files over and over."""
-    return files.parse_toml(text)
 
 
 def _same_kind(own: list[tuple[Path, Tables]]) -> None:

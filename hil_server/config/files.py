@@ -3,11 +3,14 @@
 import contextlib
 import errno
 import os
+import pickle
+import re
 import shutil
 import stat
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import stand_configs
@@ -16,6 +19,7 @@ from hil_server.values import Document
 
 SHIPPED = Path(stand_configs.__file__).parent  # files that come with the program
 SIZE_MAX = 1 << 28  # bytes; the largest recordings and modal files have some tens of megabytes
+LONG_NUMBER = re.compile("[0-9a-fA-F_]{16}")
 INT_MAX = 2**63  # TOML's whole numbers have 64 bits
 Done = Callable[[float, float], None]  # what long work tells: how much is done of how much
 
@@ -59,9 +63,17 @@ def whole(path: Path) -> Iterator[Path]:
 
 def parse_toml(text: str) -> Document:
     """TOML as tables. Raises ValueError for what is none, for a whole number beyond 64 bits and for what is nested too deeply."""
+    document: Document = pickle.loads(pickle.dumps(parsed_toml(text)))  # a copy, in a fifth of the time of copy.deepcopy
+    return document
+
+
+@lru_cache(maxsize=32)
+def parsed_toml(text: str) -> Document:
+    """The same for who only reads it: one command reads the same few files over and over. Raises as `parse_toml`."""
     try:
         document = tomllib.loads(text)
-        _check_numbers(document, "")
+        if LONG_NUMBER.search(text):
+            _check_numbers(document, "")
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return document

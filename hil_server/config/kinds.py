@@ -75,7 +75,7 @@ def _kind_of_file(path: Path) -> str | None:
         with path.open("rb") as stream:
             if stream.read(len(LOG_MAGIC)) == LOG_MAGIC:
                 return "log"
-        return kind_of(files.parse_toml(files.read_text(path))) if path.suffix == ".toml" else None
+        return kind_of(files.parsed_toml(files.read_text(path))) if path.suffix == ".toml" else None
     except (OSError, ValueError):  # its reader reports the fault
         return None
 

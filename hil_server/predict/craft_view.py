@@ -19,7 +19,6 @@ import numpy as np
 from hil_server.config import SHIPPED, crafts, extends, modal_data
 from hil_server.config.modal_data import ModalData, check_whole, csv_text, mass_matrix_at, rigid_of
 from hil_server.errors import ConfigurationError
-from hil_server.pages.figures import COLOURS
 from rt_kernels.algebra.arrays import quat_from_matrix
 from rt_kernels.model.bodies import ModelError
 from rt_kernels.model.craft import DOCKING, AtRest, Craft, Link, at_rest, node_pose, port_pose, resting_links
@@ -333,6 +332,8 @@ def _centre(seen: CraftView, link: Link) -> np.ndarray:
 
 def _draw_tree(axes: "Axes", seen: CraftView, places: np.ndarray, plane: tuple[int, int], size: float) -> None:
     """Bodies at their centres of mass, size by mass; lines from what they hang on; ports, thrusters, centre of mass of the whole."""
+    from hil_server.pages.figures import COLOURS
+
     flat = list(plane)
     for start, end, bends in _skeleton(seen):
         axes.plot(*places[[start, end]][:, flat].T, color=COLOURS[0] if bends else "0.6", linewidth=2.5 if bends else 1.0, alpha=0.7)
@@ -360,6 +361,8 @@ def _draw_tree(axes: "Axes", seen: CraftView, places: np.ndarray, plane: tuple[i
 
 def _draw_mode(axes: "Axes", seen: CraftView, places: np.ndarray, mode: int, size: float) -> None:
     """The skeleton at rest and displaced, and on every place a cross that turns with it: a cross that has turned alone is torsion."""
+    from hil_server.pages.figures import COLOURS
+
     field = seen.fields[mode]
     arm = 0.06 * size
     moves, turns = np.abs(field[:, :3]).max(), np.abs(field[:, 3:]).max()

@@ -100,10 +100,12 @@ def places(text: str) -> dict[str, int]:
                     named[table] = f"{table[: table.rindex('[')]}.{value[1]}"
                 if names == ["number"] and (value := re.search(r"""["']([^"']*)["']""", line)):
                     found.setdefault(f"variant {value[1]}", number)
-        bare = STRING.sub(lambda s: s[0] if len(s[0]) == 3 and s[0][0] in "\"'" else "", line)
-        for quotes in ('"""', "'''"):
-            if bare.count(quotes) % 2:
-                ends, bare = quotes, bare.partition(quotes)[0]
+        bare = line
+        if '"' in line or "'" in line or "#" in line:
+            bare = STRING.sub(lambda s: s[0] if len(s[0]) == 3 and s[0][0] in "\"'" else "", line)
+            for quotes in ('"""', "'''"):
+                if bare.count(quotes) % 2:
+                    ends, bare = quotes, bare.partition(quotes)[0]
         depth = max(0, depth + sum(bare.count(c) for c in "[{") - sum(bare.count(c) for c in "]}"))
     by_name = {}
     for path, number in found.items():

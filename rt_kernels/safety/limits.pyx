@@ -49,7 +49,10 @@ above `tare_max_n`. `force_without_contact`: a contact, by the threshold of the 
 first contact and have not been nearer since the loop was closed. `contact_without_force`: the prediction of the run says, as
 `course_force_n`, how much axial force there is at least when the units are for the first time this deep in each other (every
 `course_step_m` behind the nominal first contact); the fault is less than `course_share` of it for COURSE_TIME, measured within
-COURSE_MEMORY. Both sides only look at the deepest place so far: what bounces behind it is not predictable. `force_beyond_prediction`: more
+COURSE_MEMORY. Both sides only look at the deepest place so far: what bounces behind it is not predictable. With the signal of capture this
+begins again, against `captured_force_n` for what pushes, and against `pulled_force_n` for what pulls, by the way out from the end of the
+course of `captured_force_n`, where the units are further out than before since the capture. A force across the axis that is not measured
+lets them go aside: the fault is also more than ASIDE_SHARE times `course_aside_m` and ASIDE_SLACK. `force_beyond_prediction`: more
 than `predicted_share` of `predicted_force_n`. What a run has no prediction of is not judged.
 
 `leg_forces_differ`: where the drives say their forces f_i, the legs and the load cell weigh the same contact. With n_i the leg's direction,
@@ -87,7 +90,7 @@ from the free motion before a contact to the free motion after it, against the k
 and drives of an active docking unit may have given is not the stand's: `unit_energy`. See `energy_faults`.
 """
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
@@ -131,10 +134,15 @@ cdef enum:
     POWER_NONE = 0              # which axes lose their power
     POWER_AXIS = 1
     POWER_ALL = 2
-    COURSE_POINTS = 64
+    COURSE_POINTS = 256
+    COURSE_BEFORE = 0
+    COURSE_CAPTURED = 1
+    COURSE_PULLED = 2
 
 cdef double COURSE_TIME = 0.004     # s that a force may be too small
 cdef double COURSE_MEMORY = 0.02    # s in which the largest force counts
+cdef double ASIDE_SHARE = 1.25
+cdef double ASIDE_SLACK = 0.005     # m
 cdef double COURSE_LEAST = 20.0     # N: less than a quarter of the course's greatest force is not judged, nor less than this,
 cdef double COURSE_MOST = 100.0     # more than this always
 cdef double NEAR_DEEPEST = 1e-4     # m
@@ -196,10 +204,10 @@ cdef struct Params:
     double tare_max             # N, 0: not judged
     double apart                # m, 0: not judged
     double contact_x            # of the nominal first contact along X_T
-    double course[64]           # N, least axial force at each depth
+    double course[3][256]       # N, least axial force at each depth: before the capture, since, and the pull by the way out since
     double course_step          # m
     double course_share
-    double course_floor         # N: less is not judged
+    double course_floor[3]      # N: less is not judged
     double force_predicted      # N, already times the share; 0: not judged
     double discrepancy          # s
     double balance_max          # N, 0: not judged
@@ -212,7 +220,9 @@ cdef struct Params:
     Pose X_PM                   # port on the platform
     Pose X_WF                   # fixed port
     int target_fixed
-    int course_points
+    int course_points[3]
+    double aside[256]           # m, greatest distance of the ports across the axis at each depth
+    int aside_points
     int power                   # POWER_...
     int emergency_stop
     int guard
@@ -224,6 +234,13 @@ cdef struct Params:
 cdef struct Count:
     int64_t total
     double in_a_second
+
+# The furthest place that the units have come to, and the force there.
+cdef struct Front:
+    double furthest             # m
+    double force[2]             # N, largest of the present and of the past COURSE_MEMORY
+    double force_time           # s of the present one
+    double lacking_time         # s for which the force has been too small
 
 cdef struct State:
     double leg[6]               # the newest frame: lengths
@@ -256,10 +273,8 @@ cdef struct State:
     double target[6]            # recovering: lengths that the setpoints are led to
     double fresh_leg[6]         # measured length when it was fresh last
     double fresh_age[6]         # s since, negative: never
-    double deepest              # m, behind the nominal first contact
-    double axial[2]             # largest axial force of the present and of the past COURSE_MEMORY
-    double axial_time           # s of the present one
-    double lacking_time         # s for which the force has been too small
+    Front push                  # by the depth behind the nominal first contact, before the capture or since
+    Front pull                  # by the way out, since the capture
     Vec3 balance                # N, low-passed: force of the legs and of the contact on the platform, W axes
     Vec3 balance_rate           # m/s, low-passed: velocity of the platform
     Vec3 balance_slack          # N, low-passed: what friction may hide
@@ -281,6 +296,7 @@ cdef struct State:
     int tripped                 # and not recovered
     int led                     # recovering: there is a target
     int weighed                 # the balance has begun
+    int captured                # the course is that behind the capture
 
 cdef struct Self:
     Params params
@@ -602,42 +618,65 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
                 f |= FAULT_TARE_WRONG
     # units that have been nearer may touch at any distance: jammed latches drag, a thrown ring follows the target
     if p.apart > 0.0 and o.contact and o.motion == MOTION_FREE and not o.mechanism_state & MECHANISM_SIGNAL_DSG \
-            and s.deepest <= -p.apart and o.X_TA_measured[0] < p.contact_x - p.apart:
+            and (s.captured or s.push.furthest <= -p.apart) and o.X_TA_measured[0] < p.contact_x - p.apart:
         f |= FAULT_FORCE_WITHOUT_CONTACT
     if p.force_predicted > 0.0 and o.motion == MOTION_FREE and norm(vec(o.F_T)) > p.force_predicted:
         f |= FAULT_FORCE_BEYOND_PREDICTION
     return f
 
 
-cdef int64_t course_faults(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
-    """The axial force while the units get deeper into each other than ever before in this contact phase, against the prediction's."""
-    cdef double depth = o.X_TA_measured[0] - p.contact_x
-    cdef double least, x
-    cdef int k
-    if o.motion != MOTION_FREE or o.mechanism_state & MECHANISM_SIGNAL_DSG:
-        s.deepest = -p.apart
-        s.axial[0] = s.axial[1] = s.axial_time = s.lacking_time = 0.0
-        return 0
-    s.axial_time += dt
-    if s.axial_time > COURSE_MEMORY:
-        s.axial[1] = s.axial[0]
-        s.axial[0] = s.axial_time = 0.0
-    if o.F_T[0] > s.axial[0]:
-        s.axial[0] = o.F_T[0]
-    if depth > s.deepest:
-        s.deepest = depth
-    if p.course_points == 0 or depth < s.deepest - NEAR_DEEPEST or depth <= 0.0:
-        s.lacking_time = 0.0
-        return 0
+cdef inline void front_begins(Front *front, double furthest) noexcept nogil:
+    front.furthest = furthest
+    front.force[0] = front.force[1] = front.force_time = front.lacking_time = 0.0
+
+
+# Whether the force lacks where the units are further than before. which: of the three courses; place: m, on it.
+cdef bint force_lacks(const Params *p, Front *front, int which, double place, double force, double dt) noexcept nogil:
+    cdef int points = p.course_points[which]
+    cdef double x, least
+    front.force_time += dt
+    if front.force_time > COURSE_MEMORY:
+        front.force[1] = front.force[0]
+        front.force[0] = front.force_time = 0.0
+    if force > front.force[0]:
+        front.force[0] = force
+    if place > front.furthest:
+        front.furthest = place
+    if points == 0 or place < front.furthest - NEAR_DEEPEST or place <= 0.0:
+        front.lacking_time = 0.0
+        return False
     # behind its end the course stays as it is there
-    x = depth / p.course_step
-    k = p.course_points - 1 if x >= p.course_points else <int>x
-    least = p.course[k]
-    if least < p.course_floor or s.axial[0] >= p.course_share * least or s.axial[1] >= p.course_share * least:
-        s.lacking_time = 0.0
-        return 0
-    s.lacking_time += dt
-    return FAULT_CONTACT_WITHOUT_FORCE if s.lacking_time > COURSE_TIME else 0
+    x = place / p.course_step
+    least = p.course[which][points - 1 if x >= points else <int>x]
+    if least < p.course_floor[which] or front.force[0] >= p.course_share * least or front.force[1] >= p.course_share * least:
+        front.lacking_time = 0.0
+        return False
+    front.lacking_time += dt
+    return front.lacking_time > COURSE_TIME
+
+
+cdef bint aside(const Params *p, const Sample *o, double depth) noexcept nogil:
+    cdef double x = depth / p.course_step
+    cdef double most = p.aside[p.aside_points - 1 if x >= p.aside_points else <int>x] if depth > 0.0 else INFINITY
+    return not (sqrt(o.X_TA_measured[1] * o.X_TA_measured[1] + o.X_TA_measured[2] * o.X_TA_measured[2]) <= ASIDE_SHARE * most + ASIDE_SLACK)
+
+
+cdef int64_t course_faults(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
+    """The axial force against the prediction's, where the units get further than ever before: into each other before the capture, and
+    either way since."""
+    cdef double depth = o.X_TA_measured[0] - p.contact_x
+    cdef bint captured = o.mechanism_state & MECHANISM_SIGNAL_DSG != 0
+    cdef bint lacks
+    if o.motion != MOTION_FREE or captured != s.captured:
+        s.captured = captured
+        front_begins(&s.push, -p.apart)
+        front_begins(&s.pull, 0.0)
+        if o.motion != MOTION_FREE:
+            return 0
+    lacks = force_lacks(p, &s.push, COURSE_CAPTURED if captured else COURSE_BEFORE, depth, o.F_T[0], dt)
+    if captured:
+        lacks |= force_lacks(p, &s.pull, COURSE_PULLED, p.course_points[COURSE_CAPTURED] * p.course_step - depth, -o.F_T[0], dt)
+    return FAULT_CONTACT_WITHOUT_FORCE if lacks or p.aside_points > 0 and aside(p, o, depth) else 0
 
 
 cdef inline bint legs_say_force(const Sample *o) noexcept nogil:
@@ -1124,6 +1163,12 @@ cdef class SafetyLimits(StagePart):
                   high=10.0, stricter="equal"),
         Parameter("course_force_n", "floats", "N", "of the prediction: least axial force when the units are this deep in each other for "
                   "the first time, one number a course_step_m; none: not judged", None, low=0.0, high=1e7, stricter="higher"),
+        Parameter("captured_force_n", "floats", "N", "the same, once the signal of capture has come", None, low=0.0, high=1e7,
+                  stricter="higher"),
+        Parameter("pulled_force_n", "floats", "N", "the same of the pull, by the way out from the end of captured_force_n", None, low=0.0,
+                  high=1e7, stricter="higher"),
+        Parameter("course_aside_m", "floats", "m", "of the prediction: greatest distance of the ports across the axis at each depth", None,
+                  low=0.0, high=100.0, stricter="lower"),
         Parameter("course_step_m", "float", "m", "depth between two of them", None, low=1e-5, high=1.0, stricter="lower"),
         Parameter("course_share", "float", "-", "less than this share of it is a fault", 0.75, low=0.0, high=1.0, stricter="higher"),
         Parameter("predicted_force_n", "float", "N", "of the prediction: greatest contact force; none: not judged", None, low=1e-3,
@@ -1223,16 +1268,23 @@ cdef class SafetyLimits(StagePart):
         p.missing_signals = keys["signals_missing_periods"]
         p.jump, p.tare_max = keys["leg_jump_m"], keys["tare_max_n"]
         p.apart, p.contact_x = (0.0, 0.0) if start is None else (keys["apart_m"], start.X_TA[0])
-        course = keys["course_force_n"] or ()
-        if course and keys["course_step_m"] is None:
-            raise ValueError("safety.course_force_n: needs course_step_m, the depth between two of its numbers")
-        if len(course) > COURSE_POINTS:
-            raise ValueError(f"safety.course_force_n: {len(course)} numbers, limit {COURSE_POINTS}: a larger course_step_m")
         p.course_step, p.course_share = keys["course_step_m"] or 0.0, keys["course_share"]
-        p.course_points = len(course) if start is not None else 0
-        for i in range(p.course_points):
-            p.course[i] = course[i]
-        p.course_floor = min(max(0.25 * max(course, default=0.0), COURSE_LEAST), COURSE_MOST)
+        for which, key in enumerate(("course_force_n", "captured_force_n", "pulled_force_n")):
+            course = keys[key] or ()
+            if course and keys["course_step_m"] is None:
+                raise ValueError(f"safety.{key}: needs course_step_m, the depth between two of its numbers")
+            if len(course) > COURSE_POINTS:
+                raise ValueError(f"safety.{key}: {len(course)} numbers, limit {COURSE_POINTS}: a larger course_step_m")
+            p.course_points[which] = len(course) if start is not None else 0
+            for i in range(p.course_points[which]):
+                p.course[which][i] = course[i]
+            p.course_floor[which] = min(max(0.25 * max(course, default=0.0), COURSE_LEAST), COURSE_MOST)
+        aside_m = keys["course_aside_m"] or ()
+        if aside_m and (keys["course_step_m"] is None or len(aside_m) > COURSE_POINTS):
+            raise ValueError(f"safety.course_aside_m: needs course_step_m, and at most {COURSE_POINTS} numbers (has {len(aside_m)})")
+        p.aside_points = len(aside_m) if start is not None else 0
+        for i in range(p.aside_points):
+            p.aside[i] = aside_m[i]
         if keys["predicted_force_n"] is not None:
             p.force_predicted = max(keys["predicted_share"] * keys["predicted_force_n"], PREDICTED_FLOOR)
         if mounting is not None:
@@ -1252,7 +1304,7 @@ cdef class SafetyLimits(StagePart):
             raise ValueError("stand.limits.proof_test: there is no input with two channels to test: set emergency_stop or guard")
         for i in range(6):
             self.c.state.fresh_age[i] = -1e300
-        self.c.state.deepest = -p.apart
+        self.c.state.push.furthest = -p.apart
         self.c.state.trip_tick = -1
         self.c.state.mode = SAFETY_STATE_NOT_ARMED
         self.plug.self = &self.c
@@ -1266,7 +1318,7 @@ cdef class SafetyLimits(StagePart):
 
     def state_bounds(self):
         counts = ("sensor_lost", "sensor_corrupt", "drive_lost", "drive_corrupt")
-        flags = ("unit.started", "counting", "in_contact", "tripped", "led", "weighed")
+        flags = ("unit.started", "counting", "in_contact", "tripped", "led", "weighed", "captured")
         words = ("standing", "faults", "of_axis")
         return ({f"{name}.total": COUNT for name in counts} | {name: FLAG for name in flags} | {name: (0, 2**63 - 1) for name in words}
                 | {f"{name}_silent": COUNT for name in ("sensor", "signals", "drive")}

@@ -148,6 +148,43 @@ def test_a_stuck_force_that_was_enough_once_is_not_behind_the_end_of_the_course(
     assert START.X_TA[0] + 0.02 < s["X_TA_measured"][int(s["trip_tick"][-1]), 0] < START.X_TA[0] + 0.025
 
 
+def captured(s, way, force, since=0):
+    """Units that are captured from record `since` on, this deep in each other, with this axial force."""
+    s["X_TA_measured"][:, 0], s["F_T"][:, 0] = START.X_TA[0] + way, force
+    s["mechanism_state"][since:] |= BITS["mechanism_signal"]["DSG"]
+    return s
+
+
+def test_the_capture_has_a_course_of_its_own(judged, quiet):
+    way = np.concatenate([np.full(50, 0.005), 0.035 * np.arange(150) / 150])
+    least = np.array(COURSE["course_force_n"])[np.minimum((way / 0.01 + 1e-9).astype(int), 2)]
+    keys = {"course_step_m": 0.01, "captured_force_n": COURSE["course_force_n"]}
+    for share, fault in ((0.76, set()), (0.74, {"contact_without_force"})):
+        assert judged(captured(quiet(200), way, share * least, since=50), **keys) == fault
+    assert judged(captured(quiet(200), way, 0.0 * least, since=200), **keys) == set()  # of what is not captured the other one speaks
+    # what was enough before the capture does not count since
+    forgotten = captured(quiet(200), np.full(200, 0.025), np.where(np.arange(200) < 100, 1000.0, 100.0), since=100)
+    assert judged(forgotten, **keys) == {"contact_without_force"}
+    assert 100 < forgotten["trip_tick"][-1] < 130
+
+
+def test_the_pull_of_the_captured_units_by_the_way_out(judged, quiet):
+    way = 0.03 - 0.05 * np.arange(200) / 200
+    keys = {"course_step_m": 0.01, "captured_force_n": [1.0] * 3, "pulled_force_n": [0.0, 0.0, 0.0, 100.0, 200.0]}
+    least = np.array(keys["pulled_force_n"])[np.minimum(((0.03 - way) / 0.01 + 1e-9).astype(int), 4)]
+    for share, fault in ((0.76, set()), (0.74, {"contact_without_force"}), (-1.0, {"contact_without_force"})):
+        assert judged(captured(quiet(200), way, -share * least), **keys) == fault
+
+
+def test_units_further_aside_than_the_prediction(judged, quiet):
+    keys = {"course_step_m": 0.01, "course_aside_m": [0.06, 0.04]}
+    for depth, aside, fault in ((0.005, 0.0799, set()), (0.005, 0.0801, {"contact_without_force"}), (-0.005, 1.0, set()),
+                                (0.03, 0.0549, set()), (0.03, 0.0551, {"contact_without_force"})):  # fmt: skip
+        s = quiet(5)
+        s["X_TA_measured"][:, 0], s["X_TA_measured"][:, 1:3] = START.X_TA[0] + depth, aside * np.array([0.6, -0.8])
+        assert judged(s, **keys) == fault
+
+
 def test_gaps_shorter_than_the_memory_are_none(judged, quiet):
     s = driven(quiet, 1.0)
     s["F_T"][60:78, 0] = 0.0
@@ -166,10 +203,12 @@ def test_force_against_the_predicted_peak(judged, quiet, predicted, limit):
 
 
 def test_a_course_that_cannot_be_is_refused(stage):
-    with pytest.raises(ValueError, match="course_force_n: 65 numbers, limit 64"):
-        stage(start=START, course_force_n=[1.0] * 65, course_step_m=0.001)
+    with pytest.raises(ValueError, match="course_force_n: 257 numbers, limit 256"):
+        stage(start=START, course_force_n=[1.0] * 257, course_step_m=0.001)
     with pytest.raises(ValueError, match="course_force_n: needs course_step_m"):
         stage(start=START, course_force_n=[1.0])
+    with pytest.raises(ValueError, match="course_aside_m: needs course_step_m"):
+        stage(start=START, course_aside_m=[1.0])
 
 
 # ------------------------------------------------------------------------------------------------- legs against the load cell

@@ -7,7 +7,8 @@ from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.log.format import LogError
-from hil_server.predict.course import course, held_against, together
+from hil_server.predict.course import FORCES, course, held_against, together
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
 
 KEYS = (*QUICK, "test.duration_max_s=20.0")
@@ -53,6 +54,8 @@ def test_the_run_that_was_predicted_is_quiet(foreseen):
     ("sensor_gain", 0, 0.5, None, "contact_without_force"),
     ("sensor_gain", 0, 0.7, None, "contact_without_force"),
     ("sensor_gain", 0, 3.0, None, None),
+    ("sensor_gain", 0, 0.1, 0.9, "contact_without_force"),      # captured, before the shock absorber's part of the impact
+    ("sensor_gain", 0, 0.1, 1.3, "contact_without_force"),      # behind its peak: only what goes aside shows it
     ("sensor_drift", 0, 20.0, None, "tare_wrong"),
     ("sensor_exchanged", 0, 0.0, None, "tare_wrong"),
     ("transducer_offset", 2, 0.1, None, "leg_jump"),
@@ -81,14 +84,15 @@ def test_a_run_takes_the_course_of_its_prediction_and_its_own_keys_only_where_th
     held = held_against(load_test(None, list(KEYS)), [log]).safety
     assert len(held["course_force_n"]) > 10
     stricter = [f"safety.predicted_force_n={0.5 * held['predicted_force_n']}", f"safety.course_step_m={held['course_step_m']}",
-                f"safety.course_force_n={[1.1 * force for force in held['course_force_n']]}"]  # fmt: skip
+                f"safety.course_aside_m={[0.9 * way for way in held['course_aside_m']]}",
+                *(f"safety.{key}={[1.1 * force for force in held[key]]}" for key in FORCES)]  # fmt: skip
     config = load_test(None, [*KEYS, *stricter])
     held = held_against(config, [log])
     assert held.safety == config.safety
     assert assembly.part_of(held, "safety", assembly.simulation(held).context)
     with pytest.raises(LogError):
         held_against(load_test(None), [tmp_path / "none.mcap"])
-    for wider in ("predicted_force_n=1e7", "course_force_n=[0.0]", "course_step_m=1e-5"):
+    for wider in ("predicted_force_n=1e7", "captured_force_n=[0.0]", "course_aside_m=[9.0]", "course_force_n=[0.0]", "course_step_m=1e-5"):
         with pytest.raises(ConfigurationError, match=rf"safety.{wider.split('=')[0]}: wider than the prediction, value .*; omit it"):
             held_against(load_test(None, [*KEYS, f"safety.{wider}"]), [log])
 
@@ -104,3 +108,14 @@ def test_several_predictions_ask_for_the_least_and_allow_the_greatest():
     # steps that are no multiples of each other: a place takes every place that it overlaps
     odd = {"course_step_m": 0.015, "course_force_n": [5.0, 6.0, 90.0], "predicted_force_n": 1.0}
     assert together([coarse, odd])["course_force_n"] == [5.0, 6.0, 30.0]
+    # of the ways aside the widest, of the pull the least; what one of them lacks is not judged
+    coarse |= {"course_aside_m": [0.3, 0.1], "pulled_force_n": [5.0, 50.0], "captured_force_n": [1.0]}
+    fine |= {"course_aside_m": [0.1, 0.2, 0.3], "pulled_force_n": [8.0, 6.0, 7.0, 90.0]}
+    assert together([coarse, fine]) == both | {"course_aside_m": [0.3, 0.3], "pulled_force_n": [5.0, 7.0]}
+
+
+def test_a_depth_that_a_thinned_prediction_skips_is_as_wide_as_its_neighbours():
+    records = np.zeros(3, SAMPLE_DTYPE)
+    records["motion"], records["X_TA_measured"][:, 0], records["F_T"][:, 0] = CODES["motion"]["free"], [0.0, 0.003, 0.0301], 10.0
+    records["X_TA_measured"][:, 1] = [0.0, 0.004, 0.002]
+    assert set(course(records, -1e-6, 0.01)["course_aside_m"]) == {0.004}
