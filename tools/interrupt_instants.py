@@ -169,7 +169,9 @@ def attempt(verb: str, folder: Path, log: Path, press_s: float | None, press: st
             found.pressed_s, found.over_before = time.monotonic() - began, process.poll() is not None
             found.taken = abort(folder) if press == "abort" else handles_sigterm(process.pid)
             if press == "second" and found.taken and not found.over_before:
-                found.said_to_second = second(words)
+                said = second(words)
+                if process.poll() is None and not any(text.startswith(VERBS[verb][1]) for text in found.printed("out")):
+                    found.said_to_second = said  # else the first had ended before the second asked for the stand
             if press == "ctrl_c":
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGINT)
@@ -244,7 +246,7 @@ def wrong_of_second(one: Attempt, unpressed: int) -> list[str]:
     """What is not as it should be of a run beside which another one was started."""
     found = [f"left: {name}" for name in one.left]
     refused = one.said_to_second.startswith("4 ") and "in use" in one.said_to_second
-    if not refused and not reported(one):
+    if one.said_to_second and not refused:
         found.append(f"the second: {one.said_to_second}")
     return found if one.code == unpressed else [*found, f"exit code {one.code} of the first"]
 

@@ -44,6 +44,7 @@ def write(plan: Plan, table: "pa.Table", summary: Document, worst: list[Document
     rare: of `rare.study`."""
     unit, active, target = (plan.base.document[name] for name in ("mechanism", "active_vehicle", "target_vehicle"))
     invented = [t["name"] for t in (unit, active, target) if t.get("synthetic")]
+    unresolved = model.moment_unresolved(plan.base.document, 1.0 / plan.base.setup.test.rate_hz)
     parts = [
         f"<h1>Campaign {text(plan.name)}</h1>",
         verdict_html(*_verdict(summary)),
@@ -51,6 +52,7 @@ def write(plan: Plan, table: "pa.Table", summary: Document, worst: list[Document
         f'<p class="note">test {text(plan.base.setup.test.name)}: {text(unit["name"])}, {_craft(active)} to '
         f"{_craft(target)} · {plan.cases} cases, {text(plan.sampling)}, seed {plan.seed}</p>",
         *([] if plan.begin is None else [f"<p>Every case continues from {text(plan.begin.log)} at {plan.begin.time_s:.3f} s.</p>"]),
+        *([f'<p class="banner">{text(unresolved)}.</p>'] if unresolved else []),
         *([f'<p class="banner">Made with synthetic geometry: {text(", ".join(invented))}.</p>'] if invented else []),
         *([f'<p class="banner bad">{summary["errors"]} cases ended with an error: see the column error of the results.</p>']
           if summary["errors"] else []),  # fmt: skip

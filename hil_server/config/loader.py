@@ -19,7 +19,7 @@ from hil_server.config import crafts, extends, files, former_names, narrowing, p
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
 from hil_server.config.files import SHIPPED
 from hil_server.config.keys import keys_of, similar
-from hil_server.config.model import TestConfig
+from hil_server.config.model import TestConfig, moment_unresolved
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
@@ -585,9 +585,8 @@ class _Check:
         if longest is not None and period > longest * (1.0 + 1e-9):
             limit = f"at least {1.0 / longest:g}: {mechanism['name']} is stable and accurate up to mechanism.step_max_s = {longest:g} s"
             self.faults.append(line(*self.where("test.rate_hz"), "too slow for the docking unit", 1.0 / period, limit=limit, unit="Hz"))
-        if (of_moment := mechanism.get("moment_step_max_s")) is not None and period > of_moment * (1.0 + 1e-9):
-            self.chosen.append(f"test.rate_hz: the largest moment of an impact is not resolved at {1.0 / period:g} Hz: {mechanism['name']} "
-                               f"needs {1.0 / of_moment:g} Hz for it (mechanism.moment_step_max_s)")  # fmt: skip
+        if why := moment_unresolved(self.document, period):
+            self.chosen.append(f"test.rate_hz: {why}")
         keys = {key: mechanism.get(key, p.default) for key, p in part_table("mechanisms", mechanism["part"]).parameters.items()}
         if "substeps" not in keys or set_keys is None:
             return

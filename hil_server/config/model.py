@@ -30,6 +30,17 @@ PARK_STEPS = 20  # Newton steps from the neutral pose to the parked one
 DEVICES = ("mechanism_signals", "wrench_sensor", "drives")  # tables of a stand file, in the order in which they are opened and read
 
 
+def moment_unresolved(document: Given, period_s: float) -> str:
+    """Why the largest moment of an impact is not to be trusted with this tick, as the docking unit's file says; "" where it is.
+    document: configuration of a test as tables."""
+    unit = document.get("mechanism", {})
+    needed = unit.get("moment_step_max_s")
+    if needed is None or period_s <= needed * (1.0 + 1e-9):
+        return ""
+    return (f"largest moment of an impact not resolved at {1.0 / period_s:g} Hz: {unit.get('name', 'the docking unit')} needs {1.0 / needed:g} Hz for it "
+            "(mechanism.moment_step_max_s)")  # fmt: skip
+
+
 class Part(NamedTuple):
     """A part that a table names, with its own keys as given."""
 

@@ -11,6 +11,7 @@ from typing import Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 
+from hil_server.config.model import moment_unresolved
 from hil_server.judge.record_time import REMEDY
 from hil_server.judge.run import Run
 from hil_server.log.moments import MOMENTS
@@ -61,9 +62,8 @@ def worth(run: Run, row: MomentLoads, of: Literal["force", "moment"] = "force") 
     """Of the largest force (or moment: of) of a moment of the docking. A thinned log that leaves out ticks there has None, and says so."""
     components, unit, key = OF[of]
     log, t = run.log, run.log.time_s
-    needed = float(run.document.get("mechanism", {}).get("moment_step_max_s") or np.inf) if of == "moment" else np.inf
-    resolved = bool(log.header.period_ns <= 1e9 * needed * (1.0 + 1e-9))
-    blunt = "" if resolved else f"; its peak is not resolved: at {1.0 / needed:g} Hz it would be (mechanism.moment_step_max_s)"
+    blunt = moment_unresolved(run.document, log.header.period_ns * 1e-9) if of == "moment" else ""
+    resolved, blunt = not blunt, blunt and f"; {blunt}"
     none = {"mean_s": MEAN_S, **dict.fromkeys(("above_half_s", f"impulse_{key}_s", f"mean_{key}", "lasts")), "resolved": resolved}
     rows = np.flatnonzero(run.moments == list(MOMENTS).index(row["moment"]))
     if (row["force_n"] if of == "force" else row["moment_n_m"]) <= 0.0 or not len(rows):

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.config.model import moment_unresolved
 from hil_server.errors import HilError, UsageError
 from hil_server.judge.peaks import loads_of
 from hil_server.judge.record_time import in_words
@@ -68,9 +69,9 @@ class Comparison:
     first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. absorbed_j: of each run by
     itself, energy of relative motion at its first contact (its start, where it has none) less that at the end of its own closed loop.
     moments: largest force and moment of both runs by moment of the docking, (moment, force_a, force_b, moment_a, moment_b), None where a
-    run did not come to it. thinned: what a thinned log does not hold, in words. channels: forces first. signals: (name, first time on in
-    a, in b), from the moment of alignment, of every sensor of the docking unit that switched in either. variant: keys in which they are
-    different variants (`hil_server.judge.loads`), empty when they are the same or a log does not say.
+    run did not come to it. cautions: what a thinned log does not hold, what a tick does not resolve. channels: forces first. signals:
+    (name, first time on in a, in b), from the moment of alignment, of every sensor of the docking unit that switched in either. variant:
+    keys in which they are different variants (`hil_server.judge.loads`), empty when they are the same or a log does not say.
     """
 
     a: str
@@ -84,7 +85,7 @@ class Comparison:
     variant: tuple[str, ...] = ()
     absorbed_j: tuple[float, float] = (0.0, 0.0)
     moments: tuple[tuple[str, float | None, float | None, float | None, float | None], ...] = ()
-    thinned: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain tables and lists, for JSON."""
@@ -166,7 +167,8 @@ def compare_runs(a: Run, b: Run, before_s: float = BEFORE_CONTACT_S, asked: Sequ
         variant=_variant(a, b),
         absorbed_j=(_absorbed(a, contacts[0][0]), _absorbed(b, contacts[1][0])),
         moments=_by_moment(a, b),
-        thinned=tuple(f"{run.log.header.run_id}: {words}" for run in (a, b) if (words := in_words(run))),
+        cautions=tuple(f"{run.log.header.run_id}: {words}" for run in (a, b)
+                     for words in (in_words(run), moment_unresolved(run.document, run.log.header.period_ns * 1e-9)) if words),  # fmt: skip
     )
 
 
@@ -387,7 +389,7 @@ def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = (
     level = {"within": "good", "beyond": "bad"}.get(found.verdict, "warn")
     marks = [f"synthetic geometry in {log.header.run_id}: {log.header.synthetic}" for log in (a, b) if log.header.synthetic]
     marks += [f"not the same variant: {line}" for line in result.variant]
-    marks += list(result.thinned)
+    marks += list(result.cautions)
     marks += [f"{log.header.run_id} is incomplete: {'; '.join(log.incomplete)}" for log in (a, b) if log.incomplete]
     moments = [
         ("first contact, run time s", *result.first_contact_s),

@@ -118,7 +118,7 @@ class ProgrammePage:
             '<p class="note screen">A click on a head sorts. Small curves: the closed loop, all on one time axis '
             f"({span[0]:.0f} … {span[1]:.0f} s) and one scale ({tops[0]:.0f} N, {tops[1]:.0f} N.m).</p>"
         )
-        return (parts if self._curves else "") + table_html(head, cells, sortable=True)
+        return (parts if self._curves else "") + unresolved_html(self._rows) + table_html(head, cells, sortable=True)
 
     def _link(self, row: Row) -> str:
         if not row.get("report"):
@@ -200,6 +200,13 @@ def _smallest(row: Row) -> Markup | None:
     share = used(one)
     words = f"{100 * (1.0 - share):.0f} % {one['name']}" if share is not None else str(one["name"])
     return Markup(f'<span class="{"bad" if one["verdict"] == "violated" else "good"}">{text(words)}</span>')
+
+
+def unresolved_html(rows: Sequence[Row]) -> str:
+    """A line for variants whose tick does not resolve the largest moment of their impact; empty without any."""
+    blunt = [str(row["number"]) for row in rows if (worth := row.get("moment_worth")) and not worth["resolved"]]
+    words = "largest moment of the impact not resolved with this tick (mechanism.moment_step_max_s); compare by the mean of its report"
+    return f'<p class="note">{text(", ".join(blunt))}: {words}.</p>' if blunt else ""
 
 
 def peak(row: Row, which: int) -> float | None:

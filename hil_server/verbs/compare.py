@@ -84,7 +84,7 @@ def _runs(args: argparse.Namespace) -> Document:
     for name, one, two in figures["signals"]:
         times = " ".join(f"{'-' if t is None else format(t, '.3f'):>11}" for t in (one, two))
         print(f"{name:16} {'s':6} {times}")
-    for line in figures["thinned"]:
+    for line in figures["cautions"]:
         print(line)
     for line in figures["variant"]:
         print(f"not the same variant: {line}")
