@@ -93,9 +93,10 @@ class Picture:
     """The picture of a unit of which nothing is known: two flanges and an axis. table: of the mechanism, with all defaults.
 
     KERNEL: the part answers for a pose alone where the units touch (`contacts(X_TA)`). DIAGRAMS: the state of the unit over time, as the
-    texts draw it."""
+    texts draw it. ANALOG: label and unit of its analogue signals, in their order."""
 
     MIMIC = ONE_PROBE
+    ANALOG: tuple[tuple[str, str], ...] = ()
     DIAGRAMS: tuple[Diagram, ...] = ()
     KERNEL = False
 
@@ -111,7 +112,7 @@ class Picture:
             Shape("T", TARGET, [circle(0.0, 0.4), circle(0.0, 0.2), axis], "target port", [[0.0, 0.4], [0.05, 0.4]]),
             Shape("A", ACTIVE, [circle(0.0, 0.4), circle(0.0, 0.2), back], "active port", [[-0.05, 0.4], [0.0, 0.4]]),
         ]
-        return Looks(0.6, shapes, analogue_bars())
+        return Looks(0.6, shapes, [])
 
     def bodies(self, values: Values, X_TA: Sequence[float]) -> tuple[Poses, Poses]:
         """Poses of the bodies besides T and A, and of those that a picture of the axis leaves out."""
@@ -164,8 +165,8 @@ def ball_profile(radius: float) -> list[list[float]]:
     return np.column_stack((-radius * np.cos(angle), radius * np.sin(angle))).tolist()
 
 
-def analogue_bars() -> list[Bar]:
-    """Where the damper's inner state is not known, the mechanism's own analogue signals are."""
+def damper_bars() -> list[Bar]:
+    """The analogue signals of a central unit of which the damper's inner state is not known."""
     return [
         Bar("LPS", "signal_analog", 0, "m", 0.2, "axial"),
         Bar("BPR", "signal_analog", 1, "m", 0.05, "lateral"),

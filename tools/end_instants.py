@@ -115,7 +115,7 @@ def flight(programme: str, duration_s: float) -> Flight:
 def ended(kind: str, programme: str, at_s: float, rng: random.Random) -> tuple[Flight, int]:
     """A run that is ended so at this run time, and the presses of Ctrl-C in it."""
     limit_s = PROGRAMMES[programme][2]
-    one = flight(programme, at_s if kind == "time" else limit_s)
+    one = flight(programme, max(at_s, 0.01) if kind == "time" else limit_s)
     presses: Any = Presses()
     stopper = Stopper(one.test, presses)
     if kind == "time":

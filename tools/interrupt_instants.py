@@ -356,7 +356,7 @@ def main(argv: list[str] | None = None) -> int:
             folder = base / f"{verb}-{k}"
             folder.mkdir()
             one = attempt(verb, folder, log, press, args.press)
-            none = not one.taken and not one.over_before
+            none = not one.taken and (args.press == "abort" or not one.over_before)  # an abort after the end has no desk to take it
             early += none
             judge = {"abort": wrong_after_abort, "second": wrong_of_second}.get(args.press, wrong)
             if faults := [] if none and args.press != "ctrl_c" else judge(one, free.code):

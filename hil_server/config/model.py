@@ -37,7 +37,8 @@ def moment_unresolved(document: Given, period_s: float) -> str:
     needed = unit.get("moment_step_max_s")
     if needed is None or period_s <= needed * (1.0 + 1e-9):
         return ""
-    return (f"largest moment of an impact not resolved at {1.0 / period_s:g} Hz: {unit.get('name', 'the docking unit')} needs {1.0 / needed:g} Hz for it "
+    name = unit.get("name", "the docking unit")
+    return (f"largest moment of an impact not resolved at {1.0 / period_s:g} Hz: {name} needs {1.0 / needed:g} Hz for it "
             "(mechanism.moment_step_max_s)")  # fmt: skip
 
 

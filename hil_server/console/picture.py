@@ -81,6 +81,7 @@ class Picture:
         self.document = document
         self._table = document.get("mechanism", {})
         self.unit = picture_of(self._table)
+        self._sensors = [(label, unit, 4) for label, unit in self.unit.ANALOG]
         self._mechanism = _contact_kernel(document) if self.unit.KERNEL else None
         self.arm = Arm.of(document)
 
@@ -95,7 +96,7 @@ class Picture:
             **self.unit.looks.to_dict(),
             "cameras": self.document.get("cameras") or _shipped_cameras(),
             "arm": self.arm.things() if self.arm else None,
-            "numbers": [{"title": title, "rows": rows} for title, rows in NUMBERS],
+            "numbers": [{"title": title, "rows": rows} for title, rows in [*NUMBERS, ("Sensors", self._sensors)]],
             "rehearsal": self.rehearsal,
             "limits": self.document.get("initial_conditions", {}).get("limits", {}),
         }
@@ -111,7 +112,7 @@ class Picture:
             "on": self.unit.touching(values),
             "legs": [[_short(a), _short(b)] for a, b in self.unit.legs(bodies)],
             "bars": [self._bar(values, bar) for bar in self.unit.looks.bars],
-            "numbers": _numbers(values, X, V, bodies),
+            "numbers": [*_numbers(values, X, V, bodies), _short(as_list(values.get("signal_analog", ()))[: len(self._sensors)])],
             "flags": _flags(values),
             "contact": int(values.get("contact", 0)),
             "capture_time": float(values.get("capture_time", -1.0)),
@@ -205,14 +206,13 @@ def _flags(values: Values) -> dict[str, int]:
     return {name: int(word & BITS["mechanism_signal"][name] != 0) for name in ("DK1", "DSG", "DK2")}
 
 
-# title, (label, unit, digits) of each row: in the order of `_numbers`
+# title, (label, unit, digits) of each row: in the order of `_numbers`; behind them the analogue signals that the unit has
 NUMBERS: list[tuple[str, list[tuple[str, str, int]]]] = [
     ("Active port in target port", [*((a, "m", 4) for a in AXES), *((a, "°", 3) for a in ANGLES)]),
     ("Rates", [*((f"v{a}", "m/s", 4) for a in AXES), *((f"ω{a}", "°/s", 3) for a in AXES)]),
     ("Head in target port", [*((a, "m", 4) for a in AXES), *((f"v{a}", "m/s", 4) for a in AXES)]),
     ("Craft, relative", [*((a, "m", 3) for a in AXES), *((f"v{a}", "m/s", 4) for a in AXES), *((f"ω{a}", "°/s", 3) for a in AXES)]),
     ("Contact wrench F_T", [*((f"F{a}", "N", 1) for a in AXES), *((f"M{a}", "N.m", 1) for a in AXES)]),
-    ("Sensors", [("LPS", "", 4), ("BPR", "", 4), ("BPT", "", 4)]),
 ]
 
 
@@ -231,7 +231,6 @@ def _numbers(values: Values, X: list[float], V: list[float], bodies: Poses) -> l
         head,
         _craft(values),
         _short(values["F_T"]),
-        _short(as_list(values.get("signal_analog", [0.0] * 3))[:3]),
     ]
 
 

@@ -41,7 +41,7 @@ from hil_server.line.run_header import CONFIGURATION
 from hil_server.log.record import aux_channels, record_dtype
 from hil_server.run.session import Options, simulate
 from rt_kernels.extends import read_tables
-from rt_kernels.layout import BITS, CODES, FAULTS
+from rt_kernels.layout import BITS, CODES, FAULTS, SAMPLE_DTYPE
 from rt_kernels.pictures import along, multiply, rotate
 from rt_kernels.ring import SharedBlock
 from tests.bus.conftest import LoopStandIn
@@ -229,10 +229,26 @@ def test_angles_and_turns_against_scipy():
         assert np.allclose(rotate(along(vector), [1.0, 0.0, 0.0]), vector / np.linalg.norm(vector))
 
 
+@pytest.mark.parametrize(("test", "labels"), [("docking", ["LPS", "BPR", "BPT"]), ("elastic_contact", []),
+                                              ("virtual_docking_ring", [f"rod {k}" for k in range(1, 7)])])  # fmt: skip
+def test_the_analogue_signals_have_the_names_of_the_unit(test, labels):
+    drawn = Picture({CONFIGURATION: toml_text.dumps(load_test(test).document)})
+    group = drawn.things()["numbers"][-1]
+    assert (group["title"], [label for label, *_ in group["rows"]]) == ("Sensors", labels)
+    record = np.zeros(1, SAMPLE_DTYPE)[0]
+    record["X_TA_measured"][6] = 1.0
+    values = {name: record[name].tolist() for name in SAMPLE_DTYPE.names} | {"signal_analog": [0.1 * k for k in range(8)]}
+    assert drawn.frame(values)["numbers"][-1] == pytest.approx([0.1 * k for k in range(len(labels))])
+
+
 @pytest.mark.parametrize("file", sorted((SHIPPED / "mechanisms").glob("*.toml")), ids=lambda file: file.stem)
 def test_every_shipped_unit_is_drawn_in_sight(file):
-    unit = picture_of(read_tables(file)).looks
-    assert {shape.body for shape in unit.shapes} >= {"T", "A"} and unit.bars
+    picture = picture_of(read_tables(file))
+    unit = picture.looks
+    assert {shape.body for shape in unit.shapes} >= {"T", "A"}
+    # a spring alone has no parts whose state a bar could show
+    has_parts = read_tables(file)["part"] not in ("bumper", "linear_contact", "several_contacts")
+    assert bool(unit.bars) == bool(picture.ANALOG) == has_parts
     for shape in unit.shapes:
         points = np.array([p for line in shape.lines for p in line])
         assert np.isfinite(points).all() and np.abs(points[:, 1:]).max() < unit.extent and all(len(line) > 1 for line in shape.lines)

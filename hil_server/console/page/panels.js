@@ -77,6 +77,7 @@ function numbers(element, options) {
       cells.clear();
       for (const i of new Set([...(options.groups || []), ...(options.before || []), ...(options.after || [])])) {
         const { title, rows } = things.numbers[i];
+        if (!rows.length) continue; // a unit without analogue signals
         const box = element.appendChild(document.createElement("div"));
         fill(box, html`<div class="hil-title">${title}</div>${rows.map(([label, unit]) => html`<div class="hil-row"><span>${label}</span><b>–</b><i>${unit}</i></div>`)}`);
         cells.set(i, { box, rows, values: [...box.querySelectorAll("b")] });

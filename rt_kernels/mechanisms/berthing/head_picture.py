@@ -28,6 +28,8 @@ from rt_kernels.pictures import (
 class BerthingHeadPicture(Picture):
     """The head turns on its hinge where the values say by how much."""
 
+    ANALOG = (("latch 1", "rad"), ("latch 2", "rad"))
+
     # figure 8.3.8 of Yaskevich 2020: hinge and latches of the head
     DIAGRAMS = (
         Diagram("hinge of the head, deg", {"hinge_angle": "axis"}, 57.29577951308232),

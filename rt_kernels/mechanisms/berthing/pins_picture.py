@@ -8,6 +8,8 @@ from rt_kernels.pictures import ACTIVE, ARM_AND_HEAD, TARGET, Bar, Diagram, Look
 class BerthingPinsPicture(Picture):
     """Plane, pins and lock."""
 
+    ANALOG = (("lock", "m"),)
+
     DIAGRAMS = (
         Diagram("lock in its socket, mm", {"lock_depth": "lock"}, 1e3),
         Diagram("lock, N", {"lock_force": "lock"}),

@@ -33,6 +33,9 @@ SURFACES = (("lining", LININGS), ("roller", ROLLERS))
 class ProbeConePicture(Picture):
     """The unit with its inner state, where the values have it (channels `probe.*`)."""
 
+    ANALOG = (("LPS", "m"), ("BPR", "m"), ("BPT", "m"), ("planes' gap", "m"), ("clutch slip", "rad"), ("deepest", "m"), ("limiter", "m"),
+              ("drive", "rad/s"))  # fmt: skip
+
     # what figures 6.2.2 to 6.2.4, 6.4.3 and 6.5.3 of Yaskevich 2020 draw of a docking
     DIAGRAMS = (
         Diagram("travel of probe and limiter, mm",

@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from rt_kernels.pictures import ACTIVE, TARGET, Looks, Picture, Shape, analogue_bars, ball_profile, circle, revolved, sphere
+from rt_kernels.pictures import ACTIVE, TARGET, Looks, Picture, Shape, ball_profile, circle, damper_bars, revolved, sphere
 
 
 class ProbeConeSimplePicture(Picture):
     """Head, rod and cavity; the unit's own analogue signals as dampers."""
+
+    ANALOG = (("LPS", "m"), ("BPR", "m"), ("BPT", "m"))
 
     def build(self, m: dict[str, Any]) -> Looks:
         """Shapes of cone, head and probe, of the mechanism's keys m."""
@@ -20,4 +22,4 @@ class ProbeConeSimplePicture(Picture):
             Shape("head", ACTIVE, [[[-length, 0.0, 0.0], [-radius, 0.0, 0.0]]], "probe", [[-length, 0.02], [-radius, 0.02]]),
             Shape("A", ACTIVE, [circle(0.0, 0.4), circle(0.0, 0.12)], "base"),
         ]
-        return Looks(max(r for _, r in cone) * 1.6, shapes, analogue_bars(), probe_m=length)
+        return Looks(max(r for _, r in cone) * 1.6, shapes, damper_bars(), probe_m=length)

@@ -13,6 +13,8 @@ RING = Mimic(("side", "axial", "top"), (1,), (4, 5), (("bars", {"place": "spring
 class RingPicture(Picture):
     """Both rings with petals and latches, the legs, and what their springs do."""
 
+    ANALOG = tuple((f"rod {k}", "m") for k in range(1, 7))
+
     DIAGRAMS: tuple[Diagram, ...] = (
         Diagram("ring against the base, mm", {"ring_position": ""}, 1e3),
         Diagram("travel of the rods, mm", {"stroke": "rod"}, 1e3),
