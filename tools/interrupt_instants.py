@@ -169,9 +169,9 @@ def attempt(verb: str, folder: Path, log: Path, press_s: float | None, press: st
             found.pressed_s, found.over_before = time.monotonic() - began, process.poll() is not None
             found.taken = abort(folder) if press == "abort" else handles_sigterm(process.pid)
             if press == "second" and found.taken and not found.over_before:
-                said = second(words)
+                last_line = second(words)
                 if process.poll() is None and not any(text.startswith(VERBS[verb][1]) for text in found.printed("out")):
-                    found.said_to_second = said  # else the first had ended before the second asked for the stand
+                    found.said_to_second = last_line  # else the first had ended before the second asked for the stand
             if press == "ctrl_c":
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGINT)
