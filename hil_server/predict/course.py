@@ -47,7 +47,8 @@ class Course(TypedDict, total=False):
 
 def course(records: np.ndarray, contact_x_m: float, period_s: float) -> Course:
     """Keys of [safety] from the records of a prediction. Empty where its loop is never closed or its units do not touch; a part of the
-    course without depth has no key. contact_x_m: X of the nominal first contact in T."""
+    course without depth has no key, nor has the way across the axis of units that an operator leads. contact_x_m: X of the nominal
+    first contact in T."""
     free = records["motion"] == CODES["motion"]["free"]
     captured = records["mechanism_state"] & mask("mechanism_signal", "DSG") != 0
     depth = records["X_TA_measured"][:, 0] - contact_x_m
@@ -65,8 +66,10 @@ def course(records: np.ndarray, contact_x_m: float, period_s: float) -> Course:
     if "captured_force_n" in found:
         part = free & captured
         way_out = len(found["captured_force_n"]) * step - depth[part]
-        found["pulled_force_n"] = _least_by_depth(way_out, -records["F_T"][part, 0], step, window)[:MOST_POINTS]
-    found["course_aside_m"] = _most_aside(depth[free], np.linalg.norm(records["X_TA_measured"][free, 1:3], axis=1), step)
+        pulled = _least_by_depth(way_out, -records["F_T"][part, 0], step, window)
+        found["pulled_force_n"] = pulled if len(pulled) <= MOST_POINTS else [*pulled[:MOST_POINTS], 0.0]  # further out is not judged
+    if not records["operator_rate"].any():  # an operator's next flight goes another way
+        found["course_aside_m"] = _most_aside(depth[free], np.linalg.norm(records["X_TA_measured"][free, 1:3], axis=1), step)
     found["predicted_force_n"] = round(float(peak), 3)
     return found
 

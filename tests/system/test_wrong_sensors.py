@@ -119,3 +119,5 @@ def test_a_depth_that_a_thinned_prediction_skips_is_as_wide_as_its_neighbours():
     records["motion"], records["X_TA_measured"][:, 0], records["F_T"][:, 0] = CODES["motion"]["free"], [0.0, 0.003, 0.0301], 10.0
     records["X_TA_measured"][:, 1] = [0.0, 0.004, 0.002]
     assert set(course(records, -1e-6, 0.01)["course_aside_m"]) == {0.004}
+    records["operator_rate"][1, 0] = 0.01
+    assert "course_aside_m" not in course(records, -1e-6, 0.01)
