@@ -8,6 +8,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.log.format import LogError
 from hil_server.predict.course import FORCES, course, held_against, together
+from hil_server.predict.prediction import predict
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
 
@@ -45,6 +46,12 @@ def flown(foreseen, fault, index, value, at_s):
 
 def test_the_run_that_was_predicted_is_quiet(foreseen):
     assert not fault_names(run_line((*KEYS, *foreseen[0]))[-1]["faults"]) & STOPPING
+
+
+def test_the_contact_that_is_played_for_arming_is_not_that_of_the_course(foreseen):
+    configs = [load_test(None, [*KEYS, *more]) for more in ((), foreseen[0])]
+    told = [predict(config, assembly.simulation(config)).verdict() for config in configs]
+    assert told[0] == told[1] and "trips" not in told[0]
 
 
 @pytest.mark.parametrize(("fault", "index", "value", "after_contact_s", "stop"), [
