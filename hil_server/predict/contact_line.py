@@ -38,7 +38,7 @@ from hil_server.line.assembly import Assembly
 from hil_server.line.context import Context
 from hil_server.line.delay_ledger import DelayLedger
 from hil_server.line.free_run import blocks
-from hil_server.predict.course import FORCES
+from hil_server.predict.course import Course
 from hil_server.predict.stability import Mode
 from rt_kernels.algebra.arrays import quat_exponential, quat_multiply
 from rt_kernels.codes import mask
@@ -51,7 +51,7 @@ Compensator = tuple[str, Mapping[str, Any]]  # name of the part, its keys
 # role → key → value, where the part declares the key: the contact is seen to its end
 OPEN: dict[str, dict[str, Any]] = {
     "safety": {"energy_warn": 9.0, "energy_trip": 1e5, "following_max_m": 1.0, "following_time_s": 10.0, "rate_excess_s": 10.0,
-               "leg_balance_n": 0.0, **dict.fromkeys((*FORCES, "course_aside_m", "predicted_force_n"))},  # no course: another contact
+               "leg_balance_n": 0.0, **dict.fromkeys(Course.__annotations__)},  # the course is of another contact
     "wrench": {"range_force_n": [1e8] * 3, "range_moment_n_m": [1e8] * 3},
 }
 OF_THE_DEVICE = ("bias_counts", "broken_wire_counts", "saturation_counts")  # of the real sensor, not of its physics
