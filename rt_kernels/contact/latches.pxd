@@ -6,7 +6,7 @@ half-plane through the head axis X_H; in it a point has an axial coordinate x an
 and a positive angle turns it towards the axis (retracts it into the head).
 """
 
-from libc.math cimport sqrt, fabs
+from libc.math cimport fabs, fmin, sqrt
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.algebra.values cimport Mat3, Vec3, add, cross, dot, mat_vec, mul, put, sub, vec, xyz
 from rt_kernels.contact.primitives cimport Contact, FACE, GROOVE, LATCH, Profile, segment_circle, sphere_in_cavity
@@ -91,44 +91,93 @@ cdef inline double latch_penetration(
     return worst
 
 
+cdef struct Bracket:
+    # what is known of the sign of the penetration g, which changes once: g > 0 up to `pressed`, g <= 0 from `clear` on
+    double pressed
+    double clear
+    double depth             # g at `pressed`
+    Contact *touch           # the contact there
+
+
+cdef inline bint presses(
+    const Profile *socket, double entry_x, double entry_R, const HeadPlane *H, const LatchGeometry *g, double phi, Bracket *known
+) noexcept nogil:
+    """Whether the latch penetrates at angle phi; computed only between the ends of the bracket, one of which it moves."""
+    cdef Contact touch
+    cdef double depth
+    if phi <= known.pressed:
+        return True
+    if phi >= known.clear:
+        return False
+    depth = latch_penetration(socket, entry_x, entry_R, H, g, phi, &touch)
+    if depth > 0.0:
+        known.pressed, known.depth, known.touch[0] = phi, depth, touch
+        return True
+    known.clear = phi
+    return False
+
+
+cdef inline void narrow(
+    const Profile *socket, double entry_x, double entry_R, const HeadPlane *H, const LatchGeometry *g, Bracket *known
+) noexcept nogil:
+    """Narrows the bracket to 2e-9 rad by Newton steps from its pressed end: dg/dphi is minus the lever arm of the normal about the pivot.
+    The first step ends short of the root, so that the second is exact. Without convergence the bracket stays wide, and bisection computes
+    more."""
+    cdef Vec3 pivot = head_point(H, g.pivot_x, g.pivot_rho)
+    cdef Vec3 axis = mat_vec(H.R_TH, xyz(0.0, -H.uz, H.uy))
+    cdef double arm, root, short = 1e-5
+    for _ in range(6):
+        arm = fabs(dot(cross(sub(vec(known.touch.r), pivot), vec(known.touch.n)), axis))
+        if arm < 1e-4:
+            return
+        root = fmin(known.pressed + known.depth / arm, fmin(g.angle_max, known.clear - short))
+        if not presses(socket, entry_x, entry_R, H, g, root - short, known):
+            short *= 8.0
+        elif short > 1e-6:
+            short = 1e-9
+        elif not presses(socket, entry_x, entry_R, H, g, root + short, known):
+            return
+
+
 cdef inline double pressed_angle(
     const Profile *socket, double entry_x, double entry_R, const HeadPlane *H, const LatchGeometry *g, double previous, Contact *contact,
     bint *bottomed
 ) noexcept nogil:
-    """Angle at which the latch just touches: root of the penetration g(phi) on [0, phi_max], to 1e-9 rad or 40 steps; 0 if free.
+    """Angle at which the latch just touches: root of the penetration g(phi) on [0, phi_max] by bisection, to 1e-9 rad or 40 steps; 0 if
+    free. Newton steps find between which angles the bisection has to compute the penetration.
 
     `contact` is the touching point (of the last angle with penetration); `bottomed` if even phi_max penetrates
     (then the penalty law takes over).
     """
-    cdef double low = 0.0, high = g.angle_max, mid, g_low, g_mid
-    cdef Contact other
+    cdef double low = 0.0, high = g.angle_max, mid
+    cdef Bracket known
     bottomed[0] = False
-    g_low = latch_penetration(socket, entry_x, entry_R, H, g, 0.0, contact)
-    if g_low <= 0.0:
+    known.pressed, known.clear, known.touch = 0.0, high + 1.0, contact
+    known.depth = latch_penetration(socket, entry_x, entry_R, H, g, 0.0, contact)
+    if known.depth <= 0.0:
         return 0.0
     # the last angle halves the bracket at best near its end: one probe on either side of it
+    if 2e-3 < previous < high and presses(socket, entry_x, entry_R, H, g, previous - 2e-3, &known):
+        low = previous - 2e-3
+    narrow(socket, entry_x, entry_R, H, g, &known)
     if 0.0 < previous < high:
-        mid = previous - 2e-3
-        if mid > 0.0 and latch_penetration(socket, entry_x, entry_R, H, g, mid, &other) > 0.0:
-            low = mid
-            contact[0] = other
         mid = previous + 2e-3
-        if mid < high and latch_penetration(socket, entry_x, entry_R, H, g, mid, &other) <= 0.0:
+        if mid < high and not presses(socket, entry_x, entry_R, H, g, mid, &known):
             high = mid
-    if high == g.angle_max and latch_penetration(socket, entry_x, entry_R, H, g, high, &other) > 0.0:
-        contact[0] = other
+    if high == g.angle_max and presses(socket, entry_x, entry_R, H, g, high, &known):
+        latch_penetration(socket, entry_x, entry_R, H, g, high, contact)
         bottomed[0] = True
         return g.angle_max
     for _ in range(40):
         if high - low < 1e-9:
             break
         mid = 0.5 * (low + high)
-        g_mid = latch_penetration(socket, entry_x, entry_R, H, g, mid, &other)
-        if g_mid > 0.0:
+        if presses(socket, entry_x, entry_R, H, g, mid, &known):
             low = mid
-            contact[0] = other
         else:
             high = mid
+    if known.pressed != low:
+        latch_penetration(socket, entry_x, entry_R, H, g, low, contact)
     return high
 
 

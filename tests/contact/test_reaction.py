@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from rt_kernels.contact.primitives import Cavity, LatchInSocket, Law, bounce, groove_contacts, in_groove
 
@@ -90,6 +91,45 @@ def test_penetration_changes_sign_once_and_the_root_is_found():
         assert not bottomed and np.all(np.diff(np.sign(g)) <= 0)
         assert latch.penetration((x, 0, 0), np.eye(3), (1.0, 0.0), phi) <= 0.0
         assert latch.penetration((x, 0, 0), np.eye(3), (1.0, 0.0), phi - 1e-8) > 0.0
+
+
+def test_the_angle_is_that_of_plain_bisection_to_the_bit():
+    """Newton steps only say where bisection need not compute: angle and contact of any pose and any last angle are its own."""
+
+    def bisected(g, previous):
+        low, high = 0.0, LATCH["angle_max"]
+        if 0.0 < previous < high:
+            if previous > 2e-3 and g(previous - 2e-3) > 0.0:
+                low = previous - 2e-3
+            if previous + 2e-3 < high and g(previous + 2e-3) <= 0.0:
+                high = previous + 2e-3
+        if high == LATCH["angle_max"] and g(high) > 0.0:
+            return high, high
+        while high - low >= 1e-9:
+            mid = 0.5 * (low + high)
+            low, high = (mid, high) if g(mid) > 0.0 else (low, mid)
+        return low, high
+
+    rng = np.random.default_rng(5)
+    latches = [LatchInSocket(SOCKET, (0.0, 0.05), LATCH | {"radius": radius}) for radius in (0.0, 0.006)]
+    touching = 0
+    for k in range(4000):
+        p_TH = np.array([rng.uniform(-0.08, 0.06), *rng.normal(0.0, 0.004, 2)])
+        R_TH = Rotation.from_rotvec(rng.normal(0.0, 0.03, 3)).as_matrix()
+        half_plane, latch = ((1.0, 0.0), (0.0, -1.0))[k % 2], latches[k // 2 % 2]
+
+        def g(phi, latch=latch, pose=(p_TH, R_TH, half_plane)):
+            return latch.penetration(*pose, phi)
+
+        if g(0.0) <= 0.0:
+            continue
+        touching += 1
+        near = latch.press(p_TH, R_TH, half_plane)[0]
+        for previous in (0.0, near, near + rng.normal(0.0, 1e-4), rng.uniform(0.0, 0.9), 0.9):
+            low, high = bisected(g, previous)
+            phi, _, contact, bottomed = latch.press(p_TH, R_TH, half_plane, previous)
+            assert (phi, contact["depth"], bottomed) == (high, g(low), low == high)
+    assert touching > 800
 
 
 def test_latch_springs_back_when_geometry_recedes():
