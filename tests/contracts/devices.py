@@ -133,13 +133,13 @@ class SerialSensor(Device):
         return [self.keys | {"device": device, "timeout_s": 0.05} for device in ("/dev/no_such_line", self.deaf.device)]
 
     def opened(self):
-        """However many records the thread has sent: the last two before the loop are the same."""
+        """However many records the thread has sent: the last two before the loop are the same, and none of the thread's comes again."""
         self.peer.let_go()
         for k in (-2, -1):
             self.tick(k)
 
     def tick(self, k):
-        self.peer.say(1000 + k, **self.values(k))
+        self.peer.say(100_000 + k, **self.values(k))
 
     def damage(self, k):
         self.peer.raw(b"\x55")
@@ -168,7 +168,7 @@ class RobotiqSensor(SerialSensor):
     KEYS = {"no_data_ms": 10000.0, "stream_rate_hz": 0.0, "stale_ms": 0.0}
 
     def values(self, k):
-        return {}
+        return {"counts": (k % 100, 201, 300, 100, 200, 300)}
 
 
 class AtiCanSensor(Device):

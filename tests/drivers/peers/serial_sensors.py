@@ -20,6 +20,8 @@ from tests.fuzz.sensor_streams import Bota, Robotiq, crc16
 class SerialPeer(ThreadedPeer):
     """One end of a pseudo-terminal. heard: what the port has written."""
 
+    ROOM = 1024  # bytes that may wait for the port: a terminal that holds 4095 takes no more, and cuts a record
+
     def __init__(self):
         self.master, self.slave = pty.openpty()
         tty.setraw(self.slave)
@@ -37,7 +39,7 @@ class SerialPeer(ThreadedPeer):
                 with contextlib.suppress(OSError):
                     self.heard += os.read(self.master, 4096)
                 self.obey()
-            elif self.streaming.is_set() and not self.stop.is_set():
+            elif self.streaming.is_set() and not self.stop.is_set() and self.waiting() < self.ROOM:
                 os.write(self.master, self.record(self.sent))
                 self.sent += 1
 
@@ -47,6 +49,11 @@ class SerialPeer(ThreadedPeer):
         os.write(self.master, data)
         while self.stop.is_set() and self.waiting() < before + len(data):
             os.sched_yield()
+
+    def let_go(self):
+        """From here on the test speaks alone: what the port has not read, or is still on its way to it, is gone."""
+        super().let_go()
+        termios.tcflush(self.slave, termios.TCIFLUSH)
 
     def waiting(self):
         """Bytes that wait for the port."""
