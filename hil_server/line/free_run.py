@@ -19,7 +19,8 @@ from rt_kernels.loop import LoopLine
 STATES = ("phase", "motion", "contact", "events", "signal_discrete", "mechanism_command", "sequence", "faults", "safety_state",
           "end_cause", "command_code")  # fmt: skip
 BLOCK_TICKS = 256  # about a megabyte with three hundred channels: stays in a core's own cache
-WAIT_S = 0.001
+WAIT_S = 0.002
+WAITS = 50  # for a whole block: a slow line's records come ten times a second, not one by one
 PIECE_TICKS = 2048
 
 
@@ -46,10 +47,12 @@ def blocks(test: Assembly, at_pause: Callable[[], None] | None = None) -> Iterat
     thread.start()
     try:
         while thread.is_alive() or test.block.head > test.block.tail:
+            for _ in range(WAITS):
+                if test.block.head - test.block.tail >= BLOCK_TICKS or not thread.is_alive():
+                    break
+                thread.join(WAIT_S)
             if count := test.block.drain_into(space):
                 yield taken[:count]
-            else:
-                thread.join(WAIT_S)
     finally:
         test.block.request_stop()
         thread.join()
