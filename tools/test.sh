@@ -39,5 +39,6 @@ prepare_environment test
 run_tests $SHARED -m "not alone" "$@"
 case "$code $*" in *1*-x*) exit 1 ;; esac
 echo "The tests that need the machine to themselves, one at a time:"
+[ $# -gt 0 ] || set -- $(grep -rl --include='test_*.py' 'pytest\.mark\.alone' tests)  # to collect the others takes ten seconds
 run_tests -m alone "$@"
 exit "$code"
