@@ -19,6 +19,9 @@ import numpy
 import setup as tree
 from setuptools import Extension
 
+from rt_kernels import parameter_structs
+
+parameter_structs.write(Path({package!r}).parent, [{name!r}])
 files = sorted(Path({package!r}).glob("*.pyx"))
 options = dict(include_dirs=[numpy.get_include(), {root!r}], extra_compile_args=tree.COMPILE_ARGS)
 modules = [Extension(f"{name}.{{f.stem}}", [str(f)], **options) for f in files]
