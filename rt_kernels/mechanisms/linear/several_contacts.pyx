@@ -197,7 +197,7 @@ cdef class SeveralContacts(MechanismPart):
         cdef int k
         for k in range(self.c.count):
             depth = max(depth_of(&self.c.contact[k], apply(X_, vec(self.c.contact[k].keys.contact_point))), 0.0)
-            total += 0.5 * self.c.contact[k].stiffness * depth * depth
+            total += 0.5 * self.c.contact[k].keys.stiffness * depth * depth
             if self.c.state.touch[k].touching:
                 total += 0.5 * self.c.contact[k].bristle_stiffness * dot(vec(self.c.state.touch[k].z), vec(self.c.state.touch[k].z))
         return total
