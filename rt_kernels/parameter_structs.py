@@ -57,7 +57,7 @@ def structs(root: Path, packages: Sequence[str]) -> dict[Path, str]:
 
 
 def write(root: Path, packages: Sequence[str]) -> None:
-    """`structs`, written where a text differs: nothing is built anew because of the others."""
+    """`structs`, written where a text differs: nothing is built because of the others."""
     for path, text in structs(root, packages).items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
