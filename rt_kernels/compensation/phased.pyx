@@ -35,8 +35,8 @@ cdef struct Front:
     size_t contact_aux          # of its first auxiliary channel
 
 cdef struct Block:
-    PhasedParameters keys
     double period
+    PhasedParameters keys
     double loop_delay
     double w                    # state from here on
     double since_contact
