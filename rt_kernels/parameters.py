@@ -1,4 +1,5 @@
-"""How a part declares its parameters. The declaration is the manual page of the part (`hil-server list ROLE NAME`).
+"""How a part declares its parameters. The declaration is the manual page of the part (`hil-server list ROLE NAME`), and of it the build
+makes what a kernel needs to read and to tune them (`parameter_structs`).
 
 A part has a class attribute `PARAMETERS`, a tuple of `Parameter`, and takes exactly these keys as keyword arguments; `AUX`, a tuple
 of `Aux`, names its auxiliary channels; `COMMANDS`, a tuple of `Command`, says which commands it acts on (a command that no part of a run
@@ -145,7 +146,7 @@ class TunedParameter:
 def tuned_parameter(
     declared: Iterable[Parameter], key: str, value: float, offset: int, low: float | None, high: float | None, scale: float
 ) -> TunedParameter | None:
-    """The tunable parameter `key` of a part that was built with `value`. low, high: half way to other values; of a limit, no wider than
+    """The tunable parameter `key` of a part that was built with `value`. low, high: half way to another value; of a limit, no wider than
     `value`. None where the value is not within them. Raises ValueError for a key that is not declared tunable, or without limits."""
     p = next((p for p in declared if p.key == key), None)
     if p is None or p.tunable is None or p.kind != "float":
