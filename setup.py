@@ -7,8 +7,8 @@ House rules that the build itself holds (CONTRIBUTING, "Kernels"):
 * `HIL_DEBUG_KERNELS=1` turns bounds checks back on (the checked build: `make checked`, in a copy of its own).
 * `HIL_SANITIZE=1` builds with the address and undefined-behaviour sanitizers (`tools/fuzz_sanitized.sh`).
 
-What the kernels include out of `rt_kernels/channels.toml` and the records of the parts is made before anything else
-(`tools/generate_channels.py`); a wheel gets type stubs and schemas, too, which `tools/generate.py` reads off what was just built.
+What the kernels include out of `rt_kernels/channels.toml`, the records and the declared parameters of the parts is made before anything
+else (`tools/generate_channels.py`); a wheel gets type stubs and schemas, too, which `tools/generate.py` reads off what was just built.
 
 What keeps the build short: Cython's own code for memory views is one module (`rt_kernels.cython_shared`) and not a part of each; a file in
 which no step of a tick runs says so in its first line (`# distutils: extra_compile_args = -O1`); the largest files come first, so that no
@@ -257,6 +257,7 @@ WHICH = os.environ.get("HIL_KERNELS", "")
 
 if __name__ == "__main__":
     os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
     runpy.run_path(str(ROOT / "tools" / "generate_channels.py"))["write"]()
     modules = extensions()
     if WHICH == "first":

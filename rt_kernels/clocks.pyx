@@ -8,6 +8,7 @@ counted, and `periods` tells the dynamics how much true time to integrate. The w
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+from rt_kernels.clocks_parameters cimport WallClockPartParameters, fill_wall_clock_part
 from rt_kernels.codes cimport LATE_CAUSE_COMPUTE, LATE_CAUSE_IO, LATE_CAUSE_NONE, LATE_CAUSE_WAKE_UP
 from rt_kernels.grid_reference cimport GridLock, GridReference, grid_next, grid_step
 from rt_kernels.host cimport (atomic_get, host_fifo, host_now, host_pause, host_pin, host_sleep_until, host_timer_slack,
@@ -147,8 +148,8 @@ cdef class FreeRunningClock(ClockPart):
 
 
 cdef struct WallClock:
+    WallClockPartParameters keys
     int64_t period_ns
-    int64_t spin_ns
     int64_t start_ns        # CLOCK_MONOTONIC of tick 0
     int64_t first           # tick with which the run begins
     int64_t tick
@@ -159,8 +160,6 @@ cdef struct WallClock:
     int64_t point_ns[3]     # when reading, computing, writing was done
     int begun
     int mode
-    int priority
-    int cpu
     int fifo_error
     int pin_error
     ControlBlock *block
@@ -193,11 +192,11 @@ cdef inline void look_at_account(WallClock *c, int64_t now) noexcept nogil:
 cdef void wall_begin(WallClock *c) noexcept nogil:
     # on the loop thread itself: policy and mask are not inherited from anywhere
     host_set_float_mode()
-    if c.cpu >= 0:
-        c.pin_error = host_pin(c.cpu)
+    if c.keys.cpu >= 0:
+        c.pin_error = host_pin(c.keys.cpu)
     host_timer_slack(1)
-    if c.priority > 0:
-        c.fifo_error = host_fifo(c.priority)
+    if c.keys.priority > 0:
+        c.fifo_error = host_fifo(c.keys.priority)
         c.mode = 2 if c.fifo_error == 0 else 1
     else:
         c.mode = 1
@@ -254,7 +253,7 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
     if now > target:
         s.late_cause = LATE_CAUSE_COMPUTE if in_step > in_io else LATE_CAUSE_IO
     else:
-        host_sleep_until(target - c.spin_ns)
+        host_sleep_until(target - c.keys.spin)
         now = host_now()
         while now < target:
             host_pause()
@@ -309,7 +308,7 @@ cdef void wall_mark(void *self, int point) noexcept nogil:
     cdef WallClock *c = <WallClock *>self
     if point == MARK_END:
         # what this thread does now must not keep the core from the owner of the devices
-        if c.priority > 0:
+        if c.keys.priority > 0:
             host_fifo(0)
         host_thread_usage(&c.usage_end)
         host_close_account(c.account)
@@ -341,11 +340,9 @@ cdef class WallClockPart(ClockPart):
         keys = checked(WallClockPart.PARAMETERS, given)
         cdef int64_t period_ns = keys["period_ns"], duration_ns = keys["duration_ns"]
         memset(&self.c, 0, sizeof(WallClock))
+        fill_wall_clock_part(&self.c.keys, keys)
         self.c.period_ns = period_ns
         self.c.last_tick = (duration_ns + period_ns - 1) // period_ns
-        self.c.priority = keys["priority"]
-        self.c.cpu = keys["cpu"]
-        self.c.spin_ns = keys["spin_ns"]
         self.c.late_bar_ns = keys["late_bar_ns"]
         self.block = block
         self.c.block = block.block if block is not None else NULL

@@ -1,4 +1,5 @@
-"""How a part declares its parameters. The declaration is the manual page of the part (`hil-server list ROLE NAME`).
+"""How a part declares its parameters. The declaration is the manual page of the part (`hil-server list ROLE NAME`), and of it the build
+makes what a kernel needs to read and to tune them (`parameter_structs`).
 
 A part has a class attribute `PARAMETERS`, a tuple of `Parameter`, and takes exactly these keys as keyword arguments; `AUX`, a tuple
 of `Aux`, names its auxiliary channels; `COMMANDS`, a tuple of `Command`, says which commands it acts on (a command that no part of a run
@@ -38,15 +39,26 @@ class Tunable:
     """A parameter with it can be changed during a run (rt_kernels/tuning.pyx).
 
     rate_per_s: how fast its value moves to a new one, in its own unit per second. phases: names of the phases in which it may change and
-    moves, none: in every one. low, high: limits narrower than the parameter's own. narrowed: what of a run's configuration narrows them
-    further, in words.
+    moves, none: in every one. low, high: limits narrower than the parameter's own. of_configured: in a run no more than so many times the
+    configured value. above, below: key beside which it stays on its side of half way between the two configured values.
     """
 
     rate_per_s: float
     phases: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
-    narrowed: str = ""
+    of_configured: float | None = None
+    above: str = ""
+    below: str = ""
+
+    @property
+    def narrowed(self) -> str:
+        """What of a run's configuration narrows the limits further, in words."""
+        times = {1.0: "", 2.0: "twice as "}.get(self.of_configured or 0.0, f"{self.of_configured} times as ")
+        most = f"half way to {self.below}" if self.below else f"{times}configured" if self.of_configured else ""
+        if self.above:
+            return f"from half way to {self.above}" + (f" to {most}" if most else "")
+        return f"no higher than {most}" if most else ""
 
 
 @dataclass(frozen=True)
@@ -134,13 +146,14 @@ class TunedParameter:
 def tuned_parameter(
     declared: Iterable[Parameter], key: str, value: float, offset: int, low: float | None, high: float | None, scale: float
 ) -> TunedParameter | None:
-    """The tunable parameter `key` of a part that was built with `value`. low, high: narrower than declared; of a limit, no wider than
+    """The tunable parameter `key` of a part that was built with `value`. low, high: half way to another value; of a limit, no wider than
     `value`. None where the value is not within them. Raises ValueError for a key that is not declared tunable, or without limits."""
     p = next((p for p in declared if p.key == key), None)
     if p is None or p.tunable is None or p.kind != "float":
         raise ValueError(f"{key}: not declared as a tunable number")
+    times = p.tunable.of_configured
     lows = [x for x in (p.low, p.tunable.low, low) if x is not None]
-    highs = [x for x in (p.high, p.tunable.high, high) if x is not None]
+    highs = [x for x in (p.high, p.tunable.high, high, times and times * value) if x is not None]
     if not lows or not highs:
         raise ValueError(f"{key}: a tunable number needs limits")
     if p.stricter in ("lower", "equal"):

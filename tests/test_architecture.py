@@ -69,6 +69,7 @@ ROOMS = {
         "parameters": "",
         "extends": "parameters",
         "units": "",
+        "parameter_structs": "units",
         "context": "model",
         "pictures": "",
         "host": "",
@@ -153,9 +154,9 @@ def test_layers(package):
 
 
 def room_of(package, file):
-    """Folder at the top of the package, or the file's own name where it lies at the top."""
+    """Folder at the top of the package, or the file's own name where it lies at the top; a struct of parameters is of its part's."""
     inside = file.relative_to(ROOT / package)
-    return inside.parts[0] if len(inside.parts) > 1 else inside.stem
+    return inside.parts[0] if len(inside.parts) > 1 else inside.stem.removesuffix("_parameters")
 
 
 def may_see(package):

@@ -8,13 +8,14 @@
   rt_kernels/tick.pyx, rt_kernels/CHANNELS.md, the README's table of the tick   rt_kernels/channels.toml      generate_channels yes
   sample.pxd, codes.pxd, injections.pxd, tick.pxd, stages.py, layout.py         rt_kernels/channels.toml      generate_channels no
   record.pxd and record.py beside a record.toml                                 the record                    generate_channels no
+  *_parameters.pxd that a kernel cimports                                       Parameter(...) of the parts   generate_channels no
   stand_configs/schemas/*.json                                                  declarations of the loader    generate_schemas  no
   *.pyi beside a *.pyx                                                          the built module              generate_stubs    no
   docs/keys.md, docs/shipped.md                                                 declarations, stand_configs   generate_pages    no
   the hazards of docs/safety.md                                                 docs/hazards.toml, the table  generate_pages    yes
   docs/stand.svg, docs/architecture.svg                                         the stand's file, the table   draw_pictures     yes
 
-What people read and review is committed. The first three rows need Python alone: setup.py makes the second and third before it builds and
+What people read and review is committed. The first four rows need Python alone: setup.py makes the second to fourth before it builds and
 stops where tick.pyx is another. All else needs the built kernels. Pictures of pages are drawn with the site (tools/make_site.py).
 """
 
@@ -34,7 +35,7 @@ Texts = dict[Path, str]
 
 
 def table() -> Texts:
-    """What channels.toml and the records give."""
+    """What channels.toml, the records and the declared parameters give."""
     from tools import generate_channels
 
     return generate_channels.products()
@@ -55,8 +56,8 @@ def documents() -> Texts:
 
 
 def left_over(made: Texts) -> list[Path]:
-    """Stubs and schemas whose subject is gone."""
-    there = [p for package in ("rt_kernels", "drivers") for p in ROOT.joinpath(package).rglob("*.pyi")]
+    """Stubs, schemas and structs whose subject is gone."""
+    there = [p for package in ("rt_kernels", "drivers") for end in ("*.pyi", "*_parameters.pxd") for p in ROOT.joinpath(package).rglob(end)]
     return sorted({*there, *ROOT.glob("stand_configs/schemas/*.json")} - made.keys())
 
 

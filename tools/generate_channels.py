@@ -1,9 +1,11 @@
-"""What is generated from the table `rt_kernels/channels.toml` and from the records beside the parts (tools/generate.py writes it). Needs
-Python alone: `write()` is what setup.py makes of it before it builds.
+"""What is generated from the table `rt_kernels/channels.toml`, from the records beside the parts and from the parameters that parts declare
+(tools/generate.py writes it). Needs Python alone: `write()` is what setup.py makes of it before it builds.
 
 Products: `sample.pxd` (C struct), `codes.pxd` (masks of faults and bits, enums of codes), `injections.pxd` of the stands in software,
 `tick.pxd` and `tick.pyx` (the line and data flow through its stages), `stages.py`, `layout.py` (NumPy dtype, fields, codes,
 bits, hash), `CHANNELS.md` (the same for people), and the table of the tick in the README, between its two marks.
+
+`*_parameters.pxd`, the structs of declared parameters: `rt_kernels/parameter_structs.py`.
 
 Beside each `record.toml` (the auxiliary channels of one part; `*record.toml` where a folder has several): `record.pxd`, the C struct that
 the kernel writes through `<NameRecord *>aux`, and `record.py`, the declaration `AUX` of the same channels in the same order. A record has
@@ -28,6 +30,8 @@ import sys
 import textwrap
 import tomllib
 from pathlib import Path
+
+from rt_kernels import parameter_structs
 
 KERNELS = Path(__file__).resolve().parent.parent / "rt_kernels"
 README = KERNELS.parent / "README.md"
@@ -531,7 +535,7 @@ def products() -> dict[Path, str]:
     for path in sorted([*KERNELS.rglob("*record.toml"), *KERNELS.parent.joinpath("drivers").rglob("*record.toml")]):
         texts[path.with_suffix(".pxd")] = record_pxd(path)
         texts[path.with_suffix(".py")] = record_py(path)
-    return texts
+    return texts | parameter_structs.structs(KERNELS.parent, ("rt_kernels", "drivers"))
 
 
 def write() -> None:

@@ -5,6 +5,7 @@
 
 from libc.string cimport memcpy, memset
 
+from my_parts.eddy_brake_parameters cimport EddyBrakeParameters, fill_eddy_brake
 from rt_kernels.dynamics.two_bodies cimport Self, State, TwoBodies, advance
 from rt_kernels.sample cimport Sample
 
@@ -13,7 +14,7 @@ from rt_kernels.parameters import Aux, Parameter, checked
 
 
 cdef struct Brake:
-    double damping
+    EddyBrakeParameters keys
     Self bodies
 
 
@@ -23,7 +24,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i
     memcpy(F_T, sample.F_T_corrected, sizeof(F_T))
     for i in range(3):
-        F_T[i] += p.damping * p.bodies.state.V_TA[i]
+        F_T[i] += p.keys.damping * p.bodies.state.V_TA[i]
     aux[0] = F_T[0] - sample.F_T_corrected[0]
     advance(&p.bodies.params, &p.bodies.state, sample, F_T)
 
@@ -38,7 +39,8 @@ cdef class EddyBrake(TwoBodies):
     def __init__(self, *, period_s, vehicles, start, orbit=None, **given):
         keys = checked(self.PARAMETERS, given)
         memset(&self.own, 0, sizeof(Brake))
-        self.own.damping = keys.pop("damping_n_s_per_m")
+        fill_eddy_brake(&self.own.keys, keys)
+        del keys["damping_n_s_per_m"]
         TwoBodies.__init__(self, period_s=period_s, vehicles=vehicles, start=start, orbit=orbit, **keys)
         self.own.bodies = self.c
         self.plug.self = &self.own

@@ -5,6 +5,7 @@
 
 from libc.string cimport memset
 
+from my_parts.pad_parameters cimport PadParameters, fill_pad
 from rt_kernels.algebra cimport pose, vec3
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
@@ -14,7 +15,7 @@ from rt_kernels.pictures import ACTIVE, TARGET, Bar, Looks, Mimic, Picture, Shap
 
 
 cdef struct Self:
-    double stiffness
+    PadParameters keys
 
 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
@@ -23,7 +24,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     memset(out, 0, sizeof(MechanismOutput))
     # force on the target at the nose, its moment about the origin of T
     if inp.X_TA[0] > 0.0:
-        out.F_T[0] = (<Self *>self).stiffness * inp.X_TA[0]
+        out.F_T[0] = (<Self *>self).keys.stiffness * inp.X_TA[0]
         vec3.cross(inp.X_TA, out.F_T, out.F_T + 3)
         out.signals = MECHANISM_SIGNAL_DK1
     # the opposite on the active vehicle, at and in A
@@ -62,7 +63,7 @@ cdef class Pad(MechanismPart):
     cdef Self c
 
     def __init__(self, **given):
-        self.c.stiffness = checked(self.PARAMETERS, given)["stiffness_n_per_m"]
+        fill_pad(&self.c.keys, checked(self.PARAMETERS, given))
         self.plug.self = &self.c
         self.plug.advance = advance
 

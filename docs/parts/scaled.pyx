@@ -2,14 +2,15 @@
 
 from libc.string cimport memset
 
+from my_parts.scaled_parameters cimport ScaledParameters, fill_scaled, tune_scaled
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter, checked
+from rt_kernels.parameters import Parameter, Tunable, checked
 
 
 cdef struct Self:
-    double scale
+    ScaledParameters keys       # made of PARAMETERS by the build
     double loop_delay
 
 
@@ -17,7 +18,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef int i
     for i in range(6):
-        sample.F_T_corrected[i] = p.scale * sample.F_T[i]
+        sample.F_T_corrected[i] = p.keys.scale * sample.F_T[i]
         sample.lead_offset[i] = 0.0
     # no lead: the setpoint is the simulated pose
     sample.lead[0] = 1.0
@@ -30,19 +31,23 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
 cdef class Scaled(StagePart):
     """Scales the wrench; publishes the delay that it leaves alone."""
 
-    PARAMETERS = (Parameter("scale", "float", "-", "factor on force and moment", 1.0, 0.1, 10.0),)
+    PARAMETERS = (
+        Parameter("scale", "float", "-", "factor on force and moment", 1.0, 0.1, 10.0, tunable=Tunable(0.5)),
+    )
     CONTEXT = ("delays",)
     cdef Self c
 
     def __init__(self, *, delays, **given):
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        self.c.scale = checked(self.PARAMETERS, given)["scale"]
+        fill_scaled(&self.c.keys, keys)
         self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = NULL
         self.plug.state_size = 0
         self.plug.step = step
+        tune_scaled(self, &self.c.keys, keys)
 
     def fields(self):
         return self.c

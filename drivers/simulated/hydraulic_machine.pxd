@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+from drivers.simulated.hydraulic_machine_parameters cimport HydraulicParameters
 from rt_kernels.algebra.values cimport Vec3
 from rt_kernels.stewart.legs cimport Legs
 from rt_kernels.stewart.platform cimport PlatformParams
@@ -25,6 +26,7 @@ cdef enum:
     ENERGIES
 
 cdef struct HydraulicParams:
+    HydraulicParameters keys
     PlatformParams platform
     double dt
     # platform with what it carries: inertia about P in P axes (see rt_kernels.algebra.spatial), gravity in W
@@ -33,66 +35,27 @@ cdef struct HydraulicParams:
     # legs as bodies
     double cylinder_moment      # mass times distance of its centre from the base joint, kg.m
     double swing_inertia        # of cylinder and rod, less what the rod's mass does by its distance, kg.m2
-    double rod_mass
-    double rod_com              # below the platform joint
     double leg_mass
     # cylinder
     double stroke
-    double area_a
-    double area_b
-    double volume_a             # dead volumes
-    double volume_b
-    double beta
-    double leak_internal
-    double leak_external
     # valve
     double flow_gain            # m3/(s sqrt(Pa)) at full spool
     double laminar2             # square of the transition pressure
     double valve_stiffness      # w^2 dt
     double valve_keep           # 1 / (1 + 2 zeta w dt)
-    double slew
-    double overlap
-    # friction
-    double viscous
-    double coulomb
     double stiction             # static less Coulomb
     double stribeck             # 1 / v_s^2
-    double bristle
-    double bristle_damping
-    # cushion
-    double cushion
-    double cushion_stiffness
-    double cushion_damping
     # drive
-    double position_gain
-    double feedforward
-    double pressure_gain
     double highpass             # w dt
     double speed_inverse[2]     # 1 / no-load speed at full spool: out, in
     # electric cylinder
-    double motor_force
-    double motor_damping
     double per_motor_mass
     double motor_keep           # 1 / (1 + dt d_m / m_m)
-    double screw_stiffness
-    double screw_damping
-    double brake_force
     double speed_gain           # k_w / F_max
     double per_reset            # dt / T_n
     int64_t electric
-    # supply
-    double supply_pressure
-    double tank_pressure
-    double gas_volume           # at supply_pressure, 0: stiff
-    double gas_exponent
-    double pump_gain
-    double pump_max
-    double line_volume          # 0: no lines
     double line_gain
-    # blocking valves
     double blocking_rate        # share of the opening lost in a step
-    double blocking_pressure
-    double low_pressure
 
 cdef struct HydraulicState:
     double X_WP[7]

@@ -71,6 +71,7 @@ import math
 
 import numpy as np
 
+from drivers.simulated.hydraulic_machine_parameters cimport fill_hydraulic
 from drivers.simulated.injections cimport *
 from rt_kernels.algebra cimport spatial
 from rt_kernels.algebra.values cimport (Mat3, Vec3, add, cross, mat_vec, mul, normalized, pose_of, put, put_pose, put_quat, quat, rotate,
@@ -109,9 +110,9 @@ cdef inline void bodies_of_legs(const HydraulicParams *p, const HydraulicState *
     cdef int i
     for i in range(6):
         inverse = 1.0 / legs.length[i]
-        c = legs.length[i] - p.rod_com
-        A = (p.swing_inertia + p.rod_mass * c * c) * inverse * inverse
-        hang = (p.cylinder_moment + p.rod_mass * c) * inverse
+        c = legs.length[i] - p.keys.rod_com
+        A = (p.swing_inertia + p.keys.rod_mass * c * c) * inverse * inverse
+        hang = (p.cylinder_moment + p.keys.rod_mass * c) * inverse
         # d/dt of the unit vector
         dx = (vx + (wy * legs.rz[i] - wz * legs.ry[i]) - s.leg_rate[i] * legs.ux[i]) * inverse
         dy = (vy + (wz * legs.rx[i] - wx * legs.rz[i]) - s.leg_rate[i] * legs.uy[i]) * inverse
@@ -121,12 +122,12 @@ cdef inline void bodies_of_legs(const HydraulicParams *p, const HydraulicState *
         cx = wx * wr - ww * legs.rx[i]
         cy = wy * wr - ww * legs.ry[i]
         cz = wz * wr - ww * legs.rz[i]
-        turn = 2.0 * s.leg_rate[i] * (p.rod_mass * c * inverse - A)
+        turn = 2.0 * s.leg_rate[i] * (p.keys.rod_mass * c * inverse - A)
         j.mass[i] = A
-        j.weight[i] += p.rod_mass - A
-        j.axial[i] += ((p.rod_mass - hang) * (gx * legs.ux[i] + gy * legs.uy[i] + gz * legs.uz[i])
-                       - (p.rod_mass - A) * (cx * legs.ux[i] + cy * legs.uy[i] + cz * legs.uz[i])
-                       - p.rod_mass * p.rod_com * (dx * dx + dy * dy + dz * dz))
+        j.weight[i] += p.keys.rod_mass - A
+        j.axial[i] += ((p.keys.rod_mass - hang) * (gx * legs.ux[i] + gy * legs.uy[i] + gz * legs.uz[i])
+                       - (p.keys.rod_mass - A) * (cx * legs.ux[i] + cy * legs.uy[i] + cz * legs.uz[i])
+                       - p.keys.rod_mass * p.keys.rod_com * (dx * dx + dy * dy + dz * dz))
         j.fx[i] = hang * gx - A * cx - turn * dx
         j.fy[i] = hang * gy - A * cy - turn * dy
         j.fz[i] = hang * gz - A * cz - turn * dz
@@ -231,17 +232,17 @@ cdef inline void setpoints(HydraulicState *s) noexcept nogil:
 
 cdef inline void commands_of_valves(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
     """(7)."""
-    cdef double ratio = p.area_b / p.area_a
+    cdef double ratio = p.keys.piston_area_b / p.keys.piston_area_a
     cdef double difference, wanted
     cdef int i
     for i in range(6):
         difference = s.pressure_a[i] - ratio * s.pressure_b[i]
         s.highpass[i] += p.highpass * (difference - s.highpass[i])
-        wanted = p.feedforward * s.hold_rate[i] + p.position_gain * (s.hold[i] - s.legs.length[i])
+        wanted = p.keys.velocity_feedforward * s.hold_rate[i] + p.keys.position_gain * (s.hold[i] - s.legs.length[i])
         if (s.runs >> i) & 1:
             wanted = s.run_rate[i]
         wanted *= p.speed_inverse[0] if wanted >= 0.0 else p.speed_inverse[1]
-        s.command[i] = clip(wanted - p.pressure_gain * (difference - s.highpass[i]), 1.0) if driven(s, i) else 0.0
+        s.command[i] = clip(wanted - p.keys.pressure_gain * (difference - s.highpass[i]), 1.0) if driven(s, i) else 0.0
 
 
 cdef inline void commands_of_motors(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
@@ -249,7 +250,7 @@ cdef inline void commands_of_motors(const HydraulicParams *p, HydraulicState *s)
     cdef double error, u
     cdef int i
     for i in range(6):
-        error = p.position_gain * (s.hold[i] - s.legs.length[i]) + p.feedforward * s.hold_rate[i] - s.motor_rate[i]
+        error = p.keys.position_gain * (s.hold[i] - s.legs.length[i]) + p.keys.velocity_feedforward * s.hold_rate[i] - s.motor_rate[i]
         if (s.runs >> i) & 1:
             error = s.run_rate[i] - s.motor_rate[i]
         u = p.speed_gain * error + s.integral[i]
@@ -269,7 +270,7 @@ cdef inline void move_valves(const HydraulicParams *p, HydraulicState *s) noexce
     cdef int i
     for i in range(6):
         u = s.command[i]
-        rate = clip((s.spool_rate[i] + p.valve_stiffness * (u - s.spool[i])) * p.valve_keep, p.slew) * s.spool_free[i]
+        rate = clip((s.spool_rate[i] + p.valve_stiffness * (u - s.spool[i])) * p.valve_keep, p.keys.valve_slew) * s.spool_free[i]
         x = s.spool[i] + p.dt * rate
         if fabs(x) > 1.0:
             x = clip(x, 1.0)
@@ -296,25 +297,25 @@ cdef inline void forces_of_legs(const HydraulicParams *p, HydraulicState *s, Fri
     cdef int i
     if p.electric:
         for i in range(6):
-            s.force[i] = p.screw_stiffness * (s.motor[i] - s.legs.length[i]) + p.screw_damping * (s.motor_rate[i] - s.leg_rate[i])
+            s.force[i] = p.keys.screw_stiffness * (s.motor[i] - s.legs.length[i]) + p.keys.screw_damping * (s.motor_rate[i] - s.leg_rate[i])
     else:
         for i in range(6):
-            s.force[i] = p.area_a * s.pressure_a[i] - p.area_b * s.pressure_b[i]
+            s.force[i] = p.keys.piston_area_a * s.pressure_a[i] - p.keys.piston_area_b * s.pressure_b[i]
     for i in range(6):
         v = s.leg_rate[i]
         curve = 1.0 / (1.0 + v * v * p.stribeck)
-        f.keep[i] = 1.0 / (1.0 + p.dt * p.bristle * fabs(v) / (p.coulomb + p.stiction * curve))
-        damping = p.bristle_damping * curve
-        f.slope[i] = p.viscous + (p.dt * p.bristle + damping) * f.keep[i]
-        f.constant[i] = s.bristle[i] * (p.bristle * f.keep[i] + damping * (f.keep[i] - 1.0) * per_step)
+        f.keep[i] = 1.0 / (1.0 + p.dt * p.keys.friction_bristle * fabs(v) / (p.keys.friction_coulomb + p.stiction * curve))
+        damping = p.keys.friction_bristle_damping * curve
+        f.slope[i] = p.keys.friction_viscous + (p.dt * p.keys.friction_bristle + damping) * f.keep[i]
+        f.constant[i] = s.bristle[i] * (p.keys.friction_bristle * f.keep[i] + damping * (f.keep[i] - 1.0) * per_step)
         # depth in the cushion of the nearer end
         y = s.legs.length[i] - p.platform.length_min[i]
         side = p.stroke - y
-        pen = p.cushion - y if y < side else side - p.cushion
+        pen = p.keys.cushion_length - y if y < side else side - p.keys.cushion_length
         side = 1.0 if y < side else -1.0
         pen = pen if pen * side > 0.0 else 0.0
-        f.cushion[i] = p.cushion_stiffness * pen * fabs(pen)
-        f.cushion_slope[i] = p.cushion_damping * fabs(pen)
+        f.cushion[i] = p.keys.cushion_stiffness * pen * fabs(pen)
+        f.cushion_slope[i] = p.keys.cushion_damping * fabs(pen)
         j.axial[i] = s.force[i] - f.constant[i] + f.cushion[i] - (f.slope[i] + f.cushion_slope[i]) * v
         j.weight[i] = p.dt * (f.slope[i] + f.cushion_slope[i])
 
@@ -331,8 +332,8 @@ cdef inline void pressures(const HydraulicParams *p, HydraulicState *s, const do
     """(1) and (2) with the new rod rates; flows out of the supply line and into the return line, m3/s."""
     cdef double x, k, y, leak, outer_a, outer_b, Va, Vb, ca, cb, slope_a, slope_b, da, db
     cdef bint out
-    cdef double dt_beta = p.dt * p.beta
-    cdef double half_beta = 0.5 / p.beta
+    cdef double dt_beta = p.dt * p.keys.bulk_modulus
+    cdef double half_beta = 0.5 / p.keys.bulk_modulus
     cdef double drop_a[6]
     cdef double drop_b[6]
     cdef double flow_a[6]           # over the edge at chamber A, positive from supply to tank
@@ -354,7 +355,7 @@ cdef inline void pressures(const HydraulicParams *p, HydraulicState *s, const do
             burst_slope[i] = k * slope_a
     for i in range(6):
         x = s.spool[i]
-        x = x - p.overlap if x > p.overlap else (x + p.overlap if x < -p.overlap else 0.0)
+        x = x - p.keys.valve_overlap if x > p.keys.valve_overlap else (x + p.keys.valve_overlap if x < -p.keys.valve_overlap else 0.0)
         out = x >= 0.0
         k = p.flow_gain * fabs(x) * s.open[i] * s.share[i]
         # drops over the edges, positive when oil flows from supply to tank
@@ -365,35 +366,37 @@ cdef inline void pressures(const HydraulicParams *p, HydraulicState *s, const do
         slope_a *= k
         slope_b *= k
         y = s.legs.length[i] - p.platform.length_min[i]
-        Va = p.volume_a + p.area_a * y
-        Vb = p.volume_b + p.area_b * (p.stroke - y)
+        Va = p.keys.dead_volume_a + p.keys.piston_area_a * y
+        Vb = p.keys.dead_volume_b + p.keys.piston_area_b * (p.stroke - y)
         ca = dt_beta / Va
         cb = dt_beta / Vb
-        leak = p.leak_internal * (s.pressure_a[i] - s.pressure_b[i])
-        outer_a = p.leak_external * (s.pressure_a[i] - p.tank_pressure)
-        outer_b = p.leak_external * (s.pressure_b[i] - p.tank_pressure)
-        da = (flow_a[i] if out else -flow_a[i]) - p.area_a * rate[i] - leak - outer_a - burst[i]
-        db = p.area_b * rate[i] - (flow_b[i] if out else -flow_b[i]) + leak - outer_b
-        da *= ca / (1.0 + ca * (slope_a + p.leak_internal + p.leak_external + burst_slope[i]))
-        db *= cb / (1.0 + cb * (slope_b + p.leak_internal + p.leak_external))
+        leak = p.keys.leakage_internal * (s.pressure_a[i] - s.pressure_b[i])
+        outer_a = p.keys.leakage_external * (s.pressure_a[i] - p.keys.tank_pressure)
+        outer_b = p.keys.leakage_external * (s.pressure_b[i] - p.keys.tank_pressure)
+        da = (flow_a[i] if out else -flow_a[i]) - p.keys.piston_area_a * rate[i] - leak - outer_a - burst[i]
+        db = p.keys.piston_area_b * rate[i] - (flow_b[i] if out else -flow_b[i]) + leak - outer_b
+        da *= ca / (1.0 + ca * (slope_a + p.keys.leakage_internal + p.keys.leakage_external + burst_slope[i]))
+        db *= cb / (1.0 + cb * (slope_b + p.keys.leakage_internal + p.keys.leakage_external))
         # what flows with the new pressures
         flow_a[i] -= slope_a * da if out else -slope_a * da
         flow_b[i] += slope_b * db if out else -slope_b * db
         from_supply[i] = flow_a[i] if out else flow_b[i]
         throttling[i] = flow_a[i] * drop_a[i] + flow_b[i] * drop_b[i] + burst[i] * s.pressure_a[i]
         leakage[i] = leak * (s.pressure_a[i] - s.pressure_b[i]) + outer_a * s.pressure_a[i] + outer_b * s.pressure_b[i]
-        carried[i] = rate[i] * (p.area_a * s.pressure_a[i] * s.pressure_a[i] - p.area_b * s.pressure_b[i] * s.pressure_b[i])
+        carried[i] = rate[i] * (p.keys.piston_area_a * s.pressure_a[i] * s.pressure_a[i]
+                                - p.keys.piston_area_b * s.pressure_b[i] * s.pressure_b[i])
         s.pressure_a[i] += da
         s.pressure_b[i] += db
     # cavitation: kept at zero and counted; the ledger gets what the oil held below it
     for i in range(6):
         y = s.legs.length[i] - p.platform.length_min[i]
         if s.pressure_a[i] < 0.0:
-            s.energy[ENERGY_CAVITATION] -= half_beta * s.pressure_a[i] * s.pressure_a[i] * (p.volume_a + p.area_a * y)
+            s.energy[ENERGY_CAVITATION] -= half_beta * s.pressure_a[i] * s.pressure_a[i] * (p.keys.dead_volume_a + p.keys.piston_area_a * y)
             s.pressure_a[i] = 0.0
             s.cavitation += 1
         if s.pressure_b[i] < 0.0:
-            s.energy[ENERGY_CAVITATION] -= half_beta * s.pressure_b[i] * s.pressure_b[i] * (p.volume_b + p.area_b * (p.stroke - y))
+            s.energy[ENERGY_CAVITATION] -= half_beta * s.pressure_b[i] * s.pressure_b[i] * (
+                p.keys.dead_volume_b + p.keys.piston_area_b * (p.stroke - y))
             s.pressure_b[i] = 0.0
             s.cavitation += 1
     s.energy[ENERGY_THROTTLING] += p.dt * sum_of_six(throttling)
@@ -406,8 +409,8 @@ cdef inline void pressures(const HydraulicParams *p, HydraulicState *s, const do
 cdef inline void supply_and_lines(const HydraulicParams *p, HydraulicState *s, double used, double back) noexcept nogil:
     """(6). used: out of the supply line; back: into the return line, m3/s."""
     cdef double out = used, drop, slope, c, change, pump = 0.0, ratio
-    if p.line_volume > 0.0:
-        c = p.dt * p.beta / p.line_volume
+    if p.keys.line_volume > 0.0:
+        c = p.dt * p.keys.bulk_modulus / p.keys.line_volume
         # accumulator to valves
         drop = s.supply - s.line
         out = p.line_gain * root(drop, p.laminar2, &slope)
@@ -417,8 +420,8 @@ cdef inline void supply_and_lines(const HydraulicParams *p, HydraulicState *s, d
         s.line += change
         s.energy[ENERGY_LINES] += p.dt * out * drop
         # valves to tank
-        drop = s.back - p.tank_pressure
-        c = p.dt * p.beta / p.line_volume
+        drop = s.back - p.keys.tank_pressure
+        c = p.dt * p.keys.bulk_modulus / p.keys.line_volume
         change = p.line_gain * root(drop, p.laminar2, &slope)
         slope *= p.line_gain
         ratio = change
@@ -426,26 +429,26 @@ cdef inline void supply_and_lines(const HydraulicParams *p, HydraulicState *s, d
         s.energy[ENERGY_LINES] += p.dt * (ratio + slope * change) * s.back
         s.back += change
     else:
-        s.energy[ENERGY_LINES] += p.dt * back * p.tank_pressure
-    if p.gas_volume > 0.0:
+        s.energy[ENERGY_LINES] += p.dt * back * p.keys.tank_pressure
+    if p.keys.accumulator_gas > 0.0:
         if s.supply_lost == 0.0:
-            pump = p.pump_gain * (p.supply_pressure - s.supply)
-            pump = 0.0 if pump < 0.0 else (p.pump_max if pump > p.pump_max else pump)
+            pump = p.keys.pump_gain * (p.keys.supply_pressure - s.supply)
+            pump = 0.0 if pump < 0.0 else (p.keys.pump_flow if pump > p.keys.pump_flow else pump)
         s.energy[ENERGY_SUPPLY] += p.dt * pump * s.supply
         # p V^kappa over the step by the trapezoidal rule: what it leaves is below rounding
         change = p.dt * (out - pump)
-        ratio = 0.5 * p.gas_exponent * change / (s.gas + 0.5 * change)
+        ratio = 0.5 * p.keys.gas_exponent * change / (s.gas + 0.5 * change)
         s.gas += change
         s.supply *= (1.0 - ratio) / (1.0 + ratio)
     else:
         s.energy[ENERGY_SUPPLY] += p.dt * out * s.supply
     if s.supply_lost > 0.0:
         # what is left flows off elsewhere
-        change = s.supply_lost * p.dt * (s.supply - p.tank_pressure)
-        if p.gas_volume > 0.0:
-            s.energy[ENERGY_SUPPLY] -= change * s.gas / (p.gas_exponent - 1.0)
+        change = s.supply_lost * p.dt * (s.supply - p.keys.tank_pressure)
+        if p.keys.accumulator_gas > 0.0:
+            s.energy[ENERGY_SUPPLY] -= change * s.gas / (p.keys.gas_exponent - 1.0)
         s.supply -= change
-    if p.line_volume == 0.0:
+    if p.keys.line_volume == 0.0:
         s.line = s.supply
 
 
@@ -454,18 +457,18 @@ cdef inline void motors(const HydraulicParams *p, HydraulicState *s, const doubl
     cdef double drive, motor_rate, most, lost = 0.0, given = 0.0
     cdef int i
     for i in range(6):
-        drive = p.motor_force * s.spool[i] * s.share[i]
+        drive = p.keys.motor_force_max * s.spool[i] * s.share[i]
         motor_rate = (s.motor_rate[i] + p.dt * (drive - s.force[i]) * p.per_motor_mass) * p.motor_keep
         # the brake stops, it does not push
-        most = p.dt * p.brake_force * (1.0 - s.open[i]) * p.per_motor_mass
-        lost += p.motor_damping * motor_rate * motor_rate
+        most = p.dt * p.keys.brake_force * (1.0 - s.open[i]) * p.per_motor_mass
+        lost += p.keys.motor_damping * motor_rate * motor_rate
         given += drive * motor_rate
         if s.open[i] < 1.0:
             drive = clip(motor_rate, most)
             lost += drive * motor_rate / (p.dt * p.per_motor_mass)
             motor_rate -= drive
         # work that the spring does not keep: what its damping takes
-        lost += p.screw_damping * (s.motor_rate[i] - s.leg_rate[i]) * (motor_rate - rate[i])
+        lost += p.keys.screw_damping * (s.motor_rate[i] - s.leg_rate[i]) * (motor_rate - rate[i])
         s.motor_rate[i] = motor_rate
         s.motor[i] += p.dt * motor_rate
     s.energy[ENERGY_SUPPLY] += p.dt * given
@@ -478,7 +481,7 @@ cdef inline void blocking_valves(const HydraulicParams *p, HydraulicState *s) no
     """Opening of each leg's way to its valve: the chain, a lost supply, or a drive without power shuts it over a stated time; it opens at
     once."""
     cdef int i
-    if s.blocked or s.line < p.blocking_pressure:
+    if s.blocked or s.line < p.keys.blocking_pressure:
         s.blocking -= p.blocking_rate
         if s.blocking < 0.0:
             s.blocking = 0.0
@@ -589,7 +592,7 @@ cdef int hydraulic_blocked(const Hydraulic *machine, int leg) noexcept nogil:
 
 
 cdef int hydraulic_supply_low(const Hydraulic *machine) noexcept nogil:
-    return machine.state.line < machine.params.low_pressure
+    return machine.state.line < machine.params.keys.supply_low
 
 
 # --------------------------------------------------------------------------------------------------------- parameters
@@ -681,6 +684,7 @@ cdef class HydraulicMachine:
         keys = self.keys = checked(HYDRAULIC_PARAMETERS, given)
         memset(&self.machine, 0, sizeof(Hydraulic))
         self.platform = platform
+        fill_hydraulic(&p.keys, keys)
         p.platform = (<Platform?>platform).params
         p.dt = self.step_s = step_s
         inertia = np.array(keys["platform_inertia_kg_m2"])
@@ -696,57 +700,39 @@ cdef class HydraulicMachine:
             memset(J, 0, sizeof(J))
             spatial.inertia_from_centre(carried_mass_kg, &carried_com.x, J, more)
             spatial.inertia_add(p.inertia_P, more, p.inertia_P)
-        p.cylinder_moment = keys["cylinder_mass_kg"] * keys["cylinder_com_m"]
-        p.swing_inertia = keys["cylinder_inertia_kg_m2"] + keys["rod_inertia_kg_m2"]
-        p.rod_mass, p.rod_com = keys["rod_mass_kg"], keys["rod_com_m"]
-        p.leg_mass = keys["cylinder_mass_kg"] + keys["rod_mass_kg"]
-        if p.rod_com >= p.platform.length_min[0]:
-            raise ValueError(f"rod_com_m: {p.rod_com:g} m is not below the shortest leg, {p.platform.length_min[0]:g} m")
+        p.cylinder_moment = p.keys.cylinder_mass * p.keys.cylinder_com
+        p.swing_inertia = p.keys.cylinder_inertia + p.keys.rod_inertia
+        p.leg_mass = p.keys.cylinder_mass + p.keys.rod_mass
+        if p.keys.rod_com >= p.platform.length_min[0]:
+            raise ValueError(f"rod_com_m: {p.keys.rod_com:g} m is not below the shortest leg, {p.platform.length_min[0]:g} m")
         p.stroke = p.platform.length_max[0] - p.platform.length_min[0]
-        p.area_a, p.area_b = keys["piston_area_a_m2"], keys["piston_area_b_m2"]
-        p.volume_a, p.volume_b = keys["dead_volume_a_m3"], keys["dead_volume_b_m3"]
-        p.beta = keys["bulk_modulus_pa"]
-        p.leak_internal, p.leak_external = keys["leakage_internal_m3_per_s_pa"], keys["leakage_external_m3_per_s_pa"]
         p.flow_gain = keys["valve_flow_m3_per_s"] / math.sqrt(0.5 * keys["valve_pressure_drop_pa"])
         p.laminar2 = keys["valve_laminar_pressure_pa"] ** 2
         w = 2.0 * math.pi * keys["valve_frequency_hz"]
         p.valve_stiffness = w * w * step_s
         p.valve_keep = 1.0 / (1.0 + 2.0 * keys["valve_damping"] * w * step_s)
-        p.slew, p.overlap = keys["valve_slew_per_s"], keys["valve_overlap"]
-        p.viscous, p.coulomb = keys["friction_viscous_n_s_per_m"], keys["friction_coulomb_n"]
-        p.stiction = keys["friction_static_n"] - p.coulomb
+        p.stiction = p.keys.friction_static - p.keys.friction_coulomb
         if p.stiction < 0.0:
-            raise ValueError(f"friction_static_n: {keys['friction_static_n']:g} N is below friction_coulomb_n, {p.coulomb:g} N")
+            raise ValueError(f"friction_static_n: {p.keys.friction_static:g} N is below friction_coulomb_n, {p.keys.friction_coulomb:g} N")
         p.stribeck = keys["friction_stribeck_m_s"] ** -2
-        p.bristle, p.bristle_damping = keys["friction_bristle_n_per_m"], keys["friction_bristle_damping_n_s_per_m"]
-        if keys["friction_static_n"] == 0.0:
+        if p.keys.friction_static == 0.0:
             # no seals: no bristles
-            p.bristle, p.bristle_damping, p.coulomb = 0.0, 0.0, 1.0
-        p.cushion, p.cushion_stiffness = keys["cushion_length_m"], keys["cushion_stiffness_n_per_m2"]
-        p.cushion_damping = keys["cushion_damping_n_s_per_m2"]
-        if 2.0 * p.cushion > p.stroke:
-            raise ValueError(f"cushion_length_m: {p.cushion:g} m is more than half of the stroke, {p.stroke:g} m")
-        p.position_gain, p.feedforward = keys["position_gain_per_s"], keys["velocity_feedforward"]
-        p.pressure_gain, p.highpass = keys["pressure_gain_per_pa"], 2.0 * math.pi * keys["pressure_highpass_hz"] * step_s
-        p.supply_pressure, p.tank_pressure = keys["supply_pressure_pa"], keys["tank_pressure_pa"]
-        a = p.area_b / p.area_a
-        drops = (p.supply_pressure - a * p.tank_pressure, a * p.supply_pressure - p.tank_pressure)
+            p.keys.friction_bristle, p.keys.friction_bristle_damping, p.keys.friction_coulomb = 0.0, 0.0, 1.0
+        if 2.0 * p.keys.cushion_length > p.stroke:
+            raise ValueError(f"cushion_length_m: {p.keys.cushion_length:g} m is more than half of the stroke, {p.stroke:g} m")
+        p.highpass = 2.0 * math.pi * keys["pressure_highpass_hz"] * step_s
+        supply, tank, a = p.keys.supply_pressure, p.keys.tank_pressure, p.keys.piston_area_b / p.keys.piston_area_a
+        drops = (supply - a * tank, a * supply - tank)
         if min(drops) <= 0.0:
-            raise ValueError(f"tank_pressure_pa: {p.tank_pressure:g} Pa leaves supply_pressure_pa = {p.supply_pressure:g} Pa nothing to do")
+            raise ValueError(f"tank_pressure_pa: {tank:g} Pa leaves supply_pressure_pa = {supply:g} Pa nothing to do")
         for i in range(2):
-            p.speed_inverse[i] = p.area_a / (p.flow_gain * math.sqrt(drops[i] / (1.0 + a**3)))
+            p.speed_inverse[i] = p.keys.piston_area_a / (p.flow_gain * math.sqrt(drops[i] / (1.0 + a**3)))
         p.electric = keys["actuator"] == "electric"
-        p.motor_force, p.motor_damping = keys["motor_force_max_n"], keys["motor_damping_n_s_per_m"]
-        p.per_motor_mass = 1.0 / keys["motor_mass_kg"]
-        p.motor_keep = 1.0 / (1.0 + step_s * p.motor_damping * p.per_motor_mass)
-        p.screw_stiffness, p.screw_damping = keys["screw_stiffness_n_per_m"], keys["screw_damping_n_s_per_m"]
-        p.brake_force = keys["brake_force_n"]
-        p.speed_gain, p.per_reset = keys["speed_gain_n_s_per_m"] / p.motor_force, step_s / keys["speed_reset_s"]
-        p.gas_volume, p.gas_exponent = keys["accumulator_gas_m3"], keys["gas_exponent"]
-        p.pump_gain, p.pump_max = keys["pump_gain_m3_per_s_pa"], keys["pump_flow_m3_per_s"]
-        p.line_volume, p.line_gain = keys["line_volume_m3"], keys["line_flow_m3_per_s"] / math.sqrt(keys["line_pressure_drop_pa"])
-        p.blocking_rate, p.blocking_pressure = step_s / keys["blocking_time_s"], keys["blocking_pressure_pa"]
-        p.low_pressure = keys["supply_low_pa"]
+        p.per_motor_mass = 1.0 / p.keys.motor_mass
+        p.motor_keep = 1.0 / (1.0 + step_s * p.keys.motor_damping * p.per_motor_mass)
+        p.speed_gain, p.per_reset = p.keys.speed_gain / p.keys.motor_force_max, step_s / p.keys.speed_reset
+        p.line_gain = keys["line_flow_m3_per_s"] / math.sqrt(keys["line_pressure_drop_pa"])
+        p.blocking_rate = step_s / p.keys.blocking_time
         hydraulic_inject(&self.machine, INJECTION_CLEAR, 0, 0.0)
         self.rest(platform.neutral_pose if X_WP is None else X_WP)
 
@@ -772,9 +758,9 @@ cdef class HydraulicMachine:
         s.cavitation = 0
         s.status = 0
         s.saturated = 0
-        s.supply = s.line = p.supply_pressure
-        s.back = p.tank_pressure
-        s.gas = p.gas_volume
+        s.supply = s.line = p.keys.supply_pressure
+        s.back = p.keys.tank_pressure
+        s.gas = p.keys.accumulator_gas
         s.blocking = 1.0
         for i in range(6):
             s.own_valve[i] = 1.0
@@ -785,14 +771,14 @@ cdef class HydraulicMachine:
             s.open[i] = 1.0
             s.target[i] = s.legs.length[i]
             # chambers share the supply so that a leg without load is in balance
-            s.pressure_a[i] = (p.tank_pressure + (p.supply_pressure - p.tank_pressure) * p.area_b / (p.area_a + p.area_b)
-                               + 0.5 * s.force[i] / p.area_a)
-            s.pressure_b[i] = (p.area_a * s.pressure_a[i] - s.force[i]) / p.area_b
-            s.highpass[i] = s.force[i] / p.area_a
+            s.pressure_a[i] = (p.keys.tank_pressure + (p.keys.supply_pressure - p.keys.tank_pressure) * p.keys.piston_area_b
+                               / (p.keys.piston_area_a + p.keys.piston_area_b) + 0.5 * s.force[i] / p.keys.piston_area_a)
+            s.pressure_b[i] = (p.keys.piston_area_a * s.pressure_a[i] - s.force[i]) / p.keys.piston_area_b
+            s.highpass[i] = s.force[i] / p.keys.piston_area_a
             if p.electric:
                 s.pressure_a[i] = s.pressure_b[i] = 0.0
-                s.motor[i] = s.legs.length[i] + s.force[i] / p.screw_stiffness
-                s.integral[i] = s.command[i] = s.spool[i] = s.force[i] / p.motor_force
+                s.motor[i] = s.legs.length[i] + s.force[i] / p.keys.screw_stiffness
+                s.integral[i] = s.command[i] = s.spool[i] = s.force[i] / p.keys.motor_force_max
             s.motor_rate[i] = 0.0
         s.stored_start = self.stored()
 
@@ -932,13 +918,13 @@ cdef class HydraulicMachine:
         stretch = np.sum(n * joint_a, axis=1, keepdims=True) + length * turn2
         bend = (joint_a - stretch * n - 2.0 * rate * turn) / length
         # momentum of cylinder and rod
-        c = length - p.rod_com
-        moved = p.cylinder_moment * bend + p.rod_mass * (stretch * n + 2.0 * rate * turn + c * bend)
+        c = length - p.keys.rod_com
+        moved = p.cylinder_moment * bend + p.keys.rod_mass * (stretch * n + 2.0 * rate * turn + c * bend)
         # force of the platform on the rod: (8) for one leg; across the leg from the moment about the base joint
-        along = p.rod_mass * (stretch - c * turn2 - np.sum(n * g, axis=1, keepdims=True)) - np.asarray(forces, float)[:, None]
-        swing = p.swing_inertia + p.rod_mass * c * c
-        turning = swing * (bend + turn2 * n) + 2.0 * p.rod_mass * c * rate * turn
-        across = (turning - (p.cylinder_moment + p.rod_mass * c) * (g - np.sum(n * g, axis=1, keepdims=True) * n)) / length
+        along = p.keys.rod_mass * (stretch - c * turn2 - np.sum(n * g, axis=1, keepdims=True)) - np.asarray(forces, float)[:, None]
+        swing = p.swing_inertia + p.keys.rod_mass * c * c
+        turning = swing * (bend + turn2 * n) + 2.0 * p.keys.rod_mass * c * rate * turn
+        across = (turning - (p.cylinder_moment + p.keys.rod_mass * c) * (g - np.sum(n * g, axis=1, keepdims=True) * n)) / length
         on_floor = along * n + across + p.leg_mass * g - moved
         return np.r_[on_floor.sum(axis=0), np.cross(self.platform.base_joints, on_floor).sum(axis=0)]
 
@@ -946,9 +932,10 @@ cdef class HydraulicMachine:
         """(6,) N/m of the shut legs at the present pose: beta (A_a^2 / V_a + A_b^2 / V_b); of electric ones that of the screw."""
         cdef HydraulicParams *p = &self.machine.params
         if p.electric:
-            return np.full(6, p.screw_stiffness)
+            return np.full(6, p.keys.screw_stiffness)
         y = _array(self.machine.state.legs.length, 6) - p.platform.length_min[0]
-        return p.beta * (p.area_a**2 / (p.volume_a + p.area_a * y) + p.area_b**2 / (p.volume_b + p.area_b * (p.stroke - y)))
+        return p.keys.bulk_modulus * (p.keys.piston_area_a**2 / (p.keys.dead_volume_a + p.keys.piston_area_a * y)
+                                      + p.keys.piston_area_b**2 / (p.keys.dead_volume_b + p.keys.piston_area_b * (p.stroke - y)))
 
     def stored(self):
         """J in motion, height, oil, lines, gas: what the ledger finds in the machine."""
@@ -960,14 +947,15 @@ cdef class HydraulicMachine:
         pa, pb = _array(s.pressure_a, 6), _array(s.pressure_b, 6)
         cdef Vec3 h = rotate(quat(s.X_WP + 3), vec(p.inertia_P + 1))
         height = g @ (p.inertia_P[0] * X[:3] + np.array([h.x, h.y, h.z]))
-        height += float(np.sum((p.cylinder_moment + p.rod_mass * (y + p.platform.length_min[0] - p.rod_com)) * (n @ g)))
+        height += float(np.sum((p.cylinder_moment + p.keys.rod_mass * (y + p.platform.length_min[0] - p.keys.rod_com)) * (n @ g)))
         total = 0.5 * V @ self.mass_matrix() @ V - height
         if p.electric:
             total += 0.5 * np.sum(_array(s.motor_rate, 6) ** 2) / p.per_motor_mass
-            return float(total + 0.5 * p.screw_stiffness * np.sum((_array(s.motor, 6) - _array(s.legs.length, 6)) ** 2))
-        total += 0.5 / p.beta * np.sum((p.volume_a + p.area_a * y) * pa**2 + (p.volume_b + p.area_b * (p.stroke - y)) * pb**2)
-        total += 0.5 / p.beta * p.line_volume * (s.line**2 + s.back**2)
-        return float(total + (s.supply * s.gas / (p.gas_exponent - 1.0) if p.gas_volume > 0.0 else 0.0))
+            return float(total + 0.5 * p.keys.screw_stiffness * np.sum((_array(s.motor, 6) - _array(s.legs.length, 6)) ** 2))
+        total += 0.5 / p.keys.bulk_modulus * np.sum((p.keys.dead_volume_a + p.keys.piston_area_a * y) * pa**2
+                                                    + (p.keys.dead_volume_b + p.keys.piston_area_b * (p.stroke - y)) * pb**2)
+        total += 0.5 / p.keys.bulk_modulus * p.keys.line_volume * (s.line**2 + s.back**2)
+        return float(total + (s.supply * s.gas / (p.keys.gas_exponent - 1.0) if p.keys.accumulator_gas > 0.0 else 0.0))
 
     def energy(self):
         """The ledger since the start or the last `rest`, J: supply + contact + cavitation = lines + throttling + leakage + friction

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from drivers.simulated.hydraulic_machine cimport Hydraulic, HydraulicMachine
 from drivers.simulated.injections cimport (INJECTION_CHAIN_DISCREPANT, INJECTION_EMERGENCY_STOP, INJECTION_GUARD_OPEN,
                                             INJECTION_UNIT_FAULT)
+from drivers.simulated.plant_parameters cimport PlantParameters, TransducerParameters
 from drivers.simulated.structure cimport StructureParams, StructureState
 from rt_kernels.codes cimport (ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_EMERGENCY_STOP_B, ANALOGUE_CHAIN_GUARD_A,
                                ANALOGUE_CHAIN_GUARD_B, ANALOGUE_CHAIN_UNIT_ON)
@@ -37,6 +38,8 @@ cdef struct DriveParams:
     int exact                   # no limit acts: the exact step may be used
 
 cdef struct PlantParams:
+    PlantParameters keys
+    TransducerParameters transducers
     PlatformParams platform
     Mounting mounting
     StructureParams structure   # what hangs on springs, and the load cell
@@ -50,25 +53,13 @@ cdef struct PlantParams:
     Vec3 com_S
     Vec3 gravity_W
     double acceleration_noise[6]    # m/s2, rad/s2
-    double acceleration_bias[6]
     double counts[36]           # wrench to counts (inverse calibration)
     double noise[6]             # N, N.m
-    double bias[6]
-    double drift[6]             # N/s, N.m/s
-    double dead_zone            # N: a force channel reads zero below it
-    double leg_noise            # m
-    double pressure_noise       # Pa
-    double valve_noise          # of the measured spool
-    double leg_step             # m, quantisation
     double full_scale           # counts
-    double chain_force          # analogue thresholds
-    double chain_moment
     int64_t force_delay_steps
     int64_t acceleration_delay_steps
     int on_platform
     int target_on_cell
-    int accelerometers
-    int unused
 
 cdef struct TargetEntry:
     int64_t due                 # plant step at which the drives see it

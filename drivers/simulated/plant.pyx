@@ -29,6 +29,7 @@ import numpy as np
 from drivers.simulated.hydraulic_machine cimport (HydraulicMachine, MACHINE_SINGULAR, hydraulic_advance, hydraulic_blocked,
                                                   hydraulic_inject, hydraulic_supply_low)
 from drivers.simulated.injections cimport *
+from drivers.simulated.plant_parameters cimport fill_plant, fill_transducer
 from rt_kernels.algebra.values cimport (Pose, Vec3, Wrench, apply, cross, mul, pose, pose_of, put_pose, put_twist, put_wrench,
                                         quat_multiply, rotate, rotate_back, wrench, wrench_of, wrench_sum, wrench_to_parent)
 from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_HYDRAULICS_BLOCKED, ANALOGUE_CHAIN_TRIPPED,
@@ -222,7 +223,7 @@ cdef void watch_chain(const PlantParams *p, PlantState *s, const double *F_S) no
     """The analogue chain acts on the cells directly, whatever the server does; once tripped it stays and blocks the hydraulics."""
     cdef int i
     for i in range(3):
-        if fabs(F_S[i]) > p.chain_force or fabs(F_S[3 + i]) > p.chain_moment:
+        if fabs(F_S[i]) > p.keys.chain_force or fabs(F_S[3 + i]) > p.keys.chain_moment:
             s.chain |= ANALOGUE_CHAIN_TRIPPED | ANALOGUE_CHAIN_HYDRAULICS_BLOCKED
 
 
@@ -260,7 +261,7 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
             s.status |= PLANT_MECHANISM_INVALID
         F_S = s.history[s.step % WRENCH_HISTORY]
         load_on_cell(p, s, &out, F_S)
-        if p.accelerometers:
+        if p.keys.accelerometers:
             structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[s.step % WRENCH_HISTORY])
         if plant.machine != NULL:
             load_machine(plant, &out)
@@ -292,13 +293,13 @@ cdef void plant_set_commands(Plant *plant, uint32_t commands) noexcept nogil:
 cdef void plant_measure_legs(Plant *plant, double *leg) noexcept nogil:
     """Lengths as the transducers give them: noise, quantisation, and what is injected."""
     cdef PlantState *s = &plant.state
-    cdef double step = plant.params.leg_step
+    cdef double step = plant.params.keys.leg_resolution
     cdef double x
     cdef int i
     for i in range(6):
         x = s.leg[i] + s.transducer_offset[i]
-        if plant.params.leg_noise > 0.0:
-            x += plant.params.leg_noise * normal_noise(&s.random)
+        if plant.params.keys.leg_noise > 0.0:
+            x += plant.params.keys.leg_noise * normal_noise(&s.random)
         leg[i] = floor(x / step + 0.5) * step if step > 0.0 else x
 
 
@@ -335,12 +336,12 @@ cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil:
     if then < 0:
         then = 0
     for i in range(6):
-        F[i] = s.history[then % WRENCH_HISTORY][i] + p.bias[i] + p.drift[i] * t + s.sensor_bias[i]
+        F[i] = s.history[then % WRENCH_HISTORY][i] + p.keys.sensor_bias[i] + p.keys.sensor_drift[i] * t + s.sensor_bias[i]
         if p.noise[i] > 0.0:
             F[i] += p.noise[i] * normal_noise(&s.random)
     wrong_sensor(s, p.dt, F)
     for i in range(3):
-        if -p.dead_zone < F[i] < p.dead_zone:
+        if -p.keys.sensor_dead_zone < F[i] < p.keys.sensor_dead_zone:
             F[i] = 0.0
     for i in range(6):
         sum = 0.0
@@ -368,7 +369,7 @@ cdef void plant_measure_acceleration(Plant *plant, double *out) noexcept nogil:
     if then < 0:
         then = 0
     for i in range(6):
-        out[i] = s.accelerations[then % WRENCH_HISTORY][i] + p.acceleration_bias[i]
+        out[i] = s.accelerations[then % WRENCH_HISTORY][i] + p.keys.accelerometer_bias[i]
         if p.acceleration_noise[i] > 0.0:
             out[i] += p.acceleration_noise[i] * normal_noise(&s.random)
 
@@ -386,7 +387,7 @@ cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *cou
 cdef void plant_measure_machine(Plant *plant, MachineReadings *out) noexcept nogil:
     """Forces, pressures, valves and supply of a loaded machine with the noise of their transducers, and what its drives say of them; zeros
     of the linear drives."""
-    cdef double noise
+    cdef double noise, area_a, area_b
     cdef uint32_t all_legs
     cdef int i
     memset(out, 0, sizeof(MachineReadings))
@@ -397,17 +398,18 @@ cdef void plant_measure_machine(Plant *plant, MachineReadings *out) noexcept nog
     memcpy(out.pressure_b, plant.machine.state.pressure_b, sizeof(out.pressure_b))
     memcpy(out.valve, plant.machine.state.spool, sizeof(out.valve))
     out.supply_pressure = 0.0 if plant.machine.params.electric else plant.machine.state.line
-    noise = plant.params.pressure_noise
+    noise = plant.params.transducers.pressure_noise
+    area_a, area_b = plant.machine.params.keys.piston_area_a, plant.machine.params.keys.piston_area_b
     if noise > 0.0 and not plant.machine.params.electric:
         out.supply_pressure += noise * normal_noise(&plant.state.random)
         for i in range(6):
             out.pressure_a[i] += noise * normal_noise(&plant.state.random)
             out.pressure_b[i] += noise * normal_noise(&plant.state.random)
             # a drive has its force from its pressures
-            out.force[i] = plant.machine.params.area_a * out.pressure_a[i] - plant.machine.params.area_b * out.pressure_b[i]
-    if plant.params.valve_noise > 0.0:
+            out.force[i] = area_a * out.pressure_a[i] - area_b * out.pressure_b[i]
+    if plant.params.transducers.valve_noise > 0.0:
         for i in range(6):
-            out.valve[i] += plant.params.valve_noise * normal_noise(&plant.state.random)
+            out.valve[i] += plant.params.transducers.valve_noise * normal_noise(&plant.state.random)
     all_legs = DRIVE_STATUS_SUPPLY_LOW if hydraulic_supply_low(plant.machine) else 0
     for i in range(6):
         out.status[i] = all_legs
@@ -479,17 +481,21 @@ cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept
         s.chain &= ~ANALOGUE_CHAIN_HEALTHY
 
 
-# parameters of the drives: shared by the virtual stand's port and its process
-DRIVE_PARAMETERS = (
+# what only the linear drives have
+LINEAR_PARAMETERS = (
     Parameter("drive_frequency_hz", "float", "Hz", "natural frequency of a drive, 0: ideal", 13.25, low=0.0, high=500.0),
     Parameter("drive_damping", "float", "-", "damping ratio of a drive", 0.784, low=0.01, high=5.0),
-    Parameter("drive_delay_s", "float", "s", "transport delay of a drive", 0.002, low=0.0, high=0.1),
     Parameter("drive_feedforward", "float", "-", "share of the velocity setpoint that a drive uses", 0.0, low=0.0, high=1.0),
     Parameter("drive_rate_max_m_s", "float", "m/s", "rate limit of a drive, none: unlimited", None, low=1e-3, high=10.0),
     Parameter("drive_acceleration_max_m_s2", "float", "m/s2", "acceleration limit of a drive, none: unlimited", None, low=1e-2, high=1e3),
     Parameter("drive_dead_band_m", "float", "m", "dead band of a drive", 0.0, low=0.0, high=0.01),
     Parameter("drive_spread", "floats", "-", "natural frequency of each drive against drive_frequency_hz", (1.0,) * 6, low=0.5, high=2.0,
               shape=6),
+)
+
+# of every machine
+PLANT_PARAMETERS = (
+    Parameter("drive_delay_s", "float", "s", "transport delay of a drive", 0.002, low=0.0, high=0.1),
     Parameter("leg_noise_m", "float", "m", "noise on the measured length, rms", 0.0, low=0.0, high=0.01),
     Parameter("leg_resolution_m", "float", "m", "resolution of the measured length, 0: none", 1e-6, low=0.0, high=0.001),
     Parameter("force_noise_n", "float", "N", "noise of each force channel, rms", 0.0, low=0.0, high=1e3),
@@ -515,18 +521,15 @@ DRIVE_PARAMETERS = (
     Parameter("accelerometer_delay_s", "float", "s", "delay of the accelerometers; none: that of the load cell", None, low=0.0, high=0.045),
 ) + STRUCTURE_PARAMETERS
 
-# what only the linear drives have
-LINEAR = ("drive_frequency_hz", "drive_damping", "drive_feedforward", "drive_rate_max_m_s", "drive_acceleration_max_m_s2",
-          "drive_dead_band_m", "drive_spread")
 # what only a loaded machine's drives measure
-TRANSDUCERS = (
+TRANSDUCER_PARAMETERS = (
     Parameter("pressure_noise_pa", "float", "Pa", "noise of each pressure transducer, rms", 0.0, low=0.0, high=1e6),
     Parameter("valve_noise", "float", "-", "noise on the measured spool, rms", 0.0, low=0.0, high=0.1),
 )
-# machine → keys of its plant
+# machine → keys of its plant, shared by the virtual stand's port and its process
 MACHINES = {
-    "linear": DRIVE_PARAMETERS,
-    "hydraulic": (*(p for p in DRIVE_PARAMETERS if p.key not in LINEAR), *TRANSDUCERS, *HYDRAULIC_PARAMETERS),
+    "linear": LINEAR_PARAMETERS + PLANT_PARAMETERS,
+    "hydraulic": PLANT_PARAMETERS + TRANSDUCER_PARAMETERS + HYDRAULIC_PARAMETERS,
 }
 
 
@@ -551,7 +554,7 @@ cdef class PlantPart:
     """The plant of a stand. mechanism: MechanismPart; platform: Platform; mounting: the assembly's dict; machine: what moves the platform,
     "linear" or "hydraulic", with the keys of `MACHINES`. Starts at the neutral pose."""
 
-    PARAMETERS = DRIVE_PARAMETERS
+    PARAMETERS = MACHINES["linear"]
 
     def __init__(self, *, platform, mounting, MechanismPart mechanism, machine="linear", **given):
         cdef PlantParams *p = &self.plant.params
@@ -572,7 +575,8 @@ cdef class PlantPart:
         p.mechanism_aux = &aux[0]
         p.platform = (<Platform?>platform).params
         fill_mounting(&p.mounting, mounting)
-        p.dt = self.step_s = keys["plant_step_s"]
+        fill_plant(&p.keys, keys)
+        p.dt = self.step_s = p.keys.plant_step
         for i in range(6):
             p.drive[i].delay_steps = round(keys["drive_delay_s"] / self.step_s)
             if machine == "linear":
@@ -583,8 +587,7 @@ cdef class PlantPart:
                 p.drive[i].dead_band = keys["drive_dead_band_m"]
                 p.drive[i].exact = (keys["drive_rate_max_m_s"] is None and keys["drive_acceleration_max_m_s2"] is None
                                     and keys["drive_dead_band_m"] == 0.0)
-            p.noise[i] = keys["force_noise_n"] if i < 3 else keys["moment_noise_n_m"]
-            p.bias[i], p.drift[i] = keys["sensor_bias"][i], keys["sensor_drift"][i]
+            p.noise[i] = p.keys.force_noise if i < 3 else p.keys.moment_noise
             s.slow[i] = 1.0
         if keys["gauge_matrix"] is None:
             self.sensor_scale = [keys["counts_per_newton"]] * 3 + [keys["counts_per_newton_metre"]] * 3
@@ -594,21 +597,17 @@ cdef class PlantPart:
             counts = np.linalg.inv(np.asarray(keys["gauge_matrix"], float))
         for i in range(36):
             p.counts[i] = counts.flat[i]
-        p.dead_zone = keys["sensor_dead_zone_n"]
-        p.leg_noise, p.leg_step, p.full_scale = keys["leg_noise_m"], keys["leg_resolution_m"], 2147483647.0
-        p.chain_force, p.chain_moment = keys["chain_force_n"], keys["chain_moment_n_m"]
+        p.full_scale = 2147483647.0
         p.force_delay_steps = round(keys["sensor_delay_s"] / self.step_s)
         if p.force_delay_steps >= WRENCH_HISTORY:
             raise ValueError(f"virtual.sensor_delay_s: {keys['sensor_delay_s']} s is more than {WRENCH_HISTORY - 1} steps of "
                              f"{self.step_s} s")
-        p.accelerometers = keys["accelerometers"]
         delay = keys["sensor_delay_s"] if keys["accelerometer_delay_s"] is None else keys["accelerometer_delay_s"]
         p.acceleration_delay_steps = round(delay / self.step_s)
         if p.acceleration_delay_steps >= WRENCH_HISTORY:
             raise ValueError(f"virtual.accelerometer_delay_s: {delay} s is more than {WRENCH_HISTORY - 1} steps of {self.step_s} s")
         for i in range(6):
-            p.acceleration_noise[i] = keys["accelerometer_noise_m_s2"] if i < 3 else keys["accelerometer_noise_rad_s2"]
-            p.acceleration_bias[i] = keys["accelerometer_bias"][i]
+            p.acceleration_noise[i] = p.keys.accelerometer_noise_m_s2 if i < 3 else p.keys.accelerometer_noise_rad_s2
         if p.drive[0].delay_steps * self.step_s > 0.1:
             raise ValueError(f"virtual.drive_delay_s: {keys['drive_delay_s']} s is above 0.1 s")
         fill_structure(&p.structure, keys, mounting, p.platform.neutral, self.step_s)
@@ -629,7 +628,7 @@ cdef class PlantPart:
                 carried_mass_kg=p.carried_mass if rides else 0.0, carried_com_m=[com_P.x, com_P.y, com_P.z],
                 **{q.key: keys[q.key] for q in HYDRAULIC_PARAMETERS})
             self.plant.machine = &self.machine.machine
-            p.pressure_noise, p.valve_noise = keys["pressure_noise_pa"], keys["valve_noise"]
+            fill_transducer(&p.transducers, keys)
             if p.structure.elastic:
                 # its legs carry what hangs on it from the start
                 self.machine.set_wrench([(<double *> &s.structure.on_platform)[i] for i in range(6)])
@@ -642,7 +641,7 @@ cdef class PlantPart:
         # the cell feels the weight from the start
         memset(&nothing, 0, sizeof(nothing))
         load_on_cell(p, s, &nothing, s.history[0])
-        if p.accelerometers:
+        if p.keys.accelerometers:
             structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[0])
         s.random = <uint64_t>keys["seed"] * <uint64_t>0x9E3779B97F4A7C15ULL
         s.chain = ANALOGUE_CHAIN_HEALTHY

@@ -19,7 +19,7 @@ from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
 from drivers.simulated.injections import HYDRAULIC, IN_PROCESS, scheduled
-from drivers.simulated.plant import DRIVE_PARAMETERS, MACHINES
+from drivers.simulated.plant import MACHINES
 from rt_kernels.block_check import COUNT, FLAG, WORD
 from rt_kernels.parameters import Command, Parameter, checked
 
@@ -207,7 +207,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.wrench_age_ns = 0
     else:
         sample.wrench_age_ns += p.period_ns * sample.periods
-    if me.plant.params.accelerometers:
+    if me.plant.params.keys.accelerometers:
         plant_measure_acceleration(me.plant, sample.cell_acceleration)
     if s.sensor_wire & SENSOR_STATUS_LOST:
         s.lost += 1
@@ -266,7 +266,7 @@ PORT_PARAMETERS = (
 cdef class VirtualStandPort(PortPart):
     """Drives, sensor, signals and mechanism in process."""
 
-    PARAMETERS = DRIVE_PARAMETERS + PORT_PARAMETERS
+    PARAMETERS = MACHINES["linear"] + PORT_PARAMETERS
     MACHINE = "linear"
     INJECTIONS = IN_PROCESS
     COMMANDS = (Command("inject_fault", numbers=tuple(IN_PROCESS.values())), Command("clear_injection"))

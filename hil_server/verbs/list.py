@@ -98,7 +98,7 @@ def _part(role: str, name: str) -> Document:
     print(textwrap.indent(description(part), "    "), "\n")
     parameters: list[Document] = [
         {"key": p.key, "unit": p.unit, "default": None if p.required else p.default, "required": p.required, "limit": limit_of(p),
-         "meaning": p.meaning, "tunable": None if p.tunable is None else asdict(p.tunable)}
+         "meaning": p.meaning, "tunable": None if p.tunable is None else asdict(p.tunable) | {"narrowed": p.tunable.narrowed}}
         for p in part.PARAMETERS
     ]  # fmt: skip
     rows = [(p["key"], p["unit"], "required" if p["required"] else shown(p["default"]), p["limit"], p["meaning"]) for p in parameters]

@@ -20,8 +20,10 @@ import math
 from dataclasses import replace
 
 from rt_kernels.algebra.values cimport Pose, Vec3, add, mul, pose, put, sub, vec
+from rt_kernels.compensation.adaptive_time_series_parameters cimport (AdaptiveTimeSeriesParameters, fill_adaptive_time_series,
+                                                                       tune_adaptive_time_series)
 from rt_kernels.compensation.adaptive_time_series_record cimport AdaptiveRecord
-from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
+from rt_kernels.compensation.lead cimport LeadParams, LeadState, lead_step, set_up_lead
 from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, MOTION_FOLLOW_PROFILE
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -52,19 +54,16 @@ cdef struct State:
     int ticks                   # since the motion changed, up to 2
 
 cdef struct Self:
+    AdaptiveTimeSeriesParameters keys
     LeadParams lead             # l1 and l2 change
     Mounting mounting
     double corner               # rad/s
     double keep                 # low-pass over one tick
     double forget
-    double gate                 # m/s
     double low[3]
     double high[3]
-    double rate[3]              # largest change a second
     double extra                # delay that the fit does not see
     double loop_delay
-    int adapt_in_contact
-    int unused
     State state
 
 
@@ -129,12 +128,13 @@ cdef bint adapt(Self *p, State *s, const Sample *o) noexcept nogil:
     speed = collect(s, p.corner, s.y.z1.x, s.y.z2.x, s.y.z3.x, s.u.z3.x)
     speed += collect(s, p.corner, s.y.z1.y, s.y.z2.y, s.y.z3.y, s.u.z3.y)
     speed += collect(s, p.corner, s.y.z1.z, s.y.z2.z, s.y.z3.z, s.u.z3.z)
-    if speed < p.gate * p.gate or (o.motion != MOTION_FOLLOW_PROFILE and not p.adapt_in_contact) or not solve(s.N, s.b, fit):
+    if speed < p.keys.gate * p.keys.gate or (o.motion != MOTION_FOLLOW_PROFILE and not p.keys.adapt_in_contact) or \
+            not solve(s.N, s.b, fit):
         return False
     # the chain's first derivative is half a tick old: y'(t - h/2) = y' - h/2 y''
     fit[2] -= 0.5 * p.lead.period * fit[1]
     for i in range(3):
-        most = p.rate[i] * dt
+        most = p.keys.rates[i] * dt
         fit[i] = s.a[i] + (most if fit[i] - s.a[i] > most else (-most if fit[i] - s.a[i] < -most else fit[i] - s.a[i]))
         s.a[i] = p.low[i] if fit[i] < p.low[i] else (p.high[i] if fit[i] > p.high[i] else fit[i])
     return True
@@ -200,39 +200,37 @@ cdef class AdaptiveTimeSeries(StagePart):
         cdef int i
         keys = checked(AdaptiveTimeSeries.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
+        fill_adaptive_time_series(&self.c.keys, keys)
         # the fit sees the loop from the command to the measured pose; the force delay stands outside of it
         outside = delays.sensor_delay_s - delays.measured_leg_delay_s
         # one pair of coefficients for all directions: matrices of the ledger would stand in the way of what is learnt
         seen = replace(delays, transport_s=delays.transport_s - outside, lead_rate=None, lead_acceleration=None)
-        fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, seen, lead_inertia(vehicles, start),
-                  (legs.params.rate_max, legs.params.acceleration_max))
+        set_up_lead(&self.c.lead, &self.c.state.lead, keys, period_s, seen, lead_inertia(vehicles, start),
+                    (legs.params.rate_max, legs.params.acceleration_max))
         # the fit starts from leads that have the factor in them, and then moves them itself
-        self.c.lead.l1 *= self.c.lead.factor
-        self.c.lead.l2 *= self.c.lead.factor
-        self.c.lead.factor = 1.0
+        self.c.lead.l1 *= self.c.lead.keys.lead_factor
+        self.c.lead.l2 *= self.c.lead.keys.lead_factor
+        self.c.lead.keys.lead_factor = 1.0
         fill_mounting(&self.c.mounting, mounting)
         self.c.extra = outside
-        self.c.corner = 2.0 * math.pi * keys["corner_hz"]
+        self.c.corner = 2.0 * math.pi * self.c.keys.corner
         self.c.keep = 1.0 - math.exp(-self.c.corner * period_s)
         # derivative of the discrete chain: z' = (keep / Ts)(...) is what one tick really moves
         self.c.corner = self.c.keep / (1.0 - self.c.keep) / period_s
-        self.c.forget = math.exp(-period_s / keys["window_s"])
-        self.c.gate = keys["gate_m_s"]
+        self.c.forget = math.exp(-period_s / self.c.keys.window)
         nominal = (1.0, self.c.lead.l1, self.c.lead.l2)
         for i in range(3):
             self.c.state.a[i] = nominal[i]
-            bounds = keys["gain_bounds"] if i == 0 else keys["lead_bounds"]
+            bounds = keys["lead_bounds"] if i else keys["gain_bounds"]
             self.c.low[i], self.c.high[i] = sorted((bounds[0] * nominal[i], bounds[1] * nominal[i]))
-            self.c.rate[i] = keys["rates"][i]
-        self.c.adapt_in_contact = keys["adapt_in_contact"]
         self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
-        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max, None, self.c.lead.rate_max)
-        self.let_tune("gate_m_s", &self.c.gate, keys["gate_m_s"])
+        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max)
+        tune_adaptive_time_series(self, &self.c.keys, keys)
 
     def state_bounds(self):
         return {"lead.started": FLAG, "motion": (-1, code_range("motion")[1]), "ticks": (0, 2)}

@@ -14,7 +14,7 @@ LEAD_PARAMETERS = (
     Parameter("lead_factor", "float", "-", "multiplies both leads: 1 unless the effect of a wrong drive model is studied", 1.0,
               low=0.0, high=2.0, tunable=Tunable(0.5)),
     Parameter("lead_rate_max_m_s", "float", "m/s", "the lead moves no faster; none: the legs' own limit", None, low=1e-4, high=10.0,
-              tunable=Tunable(0.5, low=0.005, narrowed="no higher than configured")),
+              tunable=Tunable(0.5, low=0.005, of_configured=1.0)),
     Parameter("lead_acceleration_max_m_s2", "float", "m/s2", "nor with more acceleration; none: the legs' own limit", None,
               low=1e-3, high=1e4),
 )  # fmt: skip
@@ -38,7 +38,7 @@ POSE_FORCE_PARAMETERS = (
 LEG_OFFSET_PARAMETERS = (
     Parameter("dead_band", "bool", "-", "the legs' demand crosses dead band and friction where the stand has a [stand_model]", True),
     Parameter("leg_offset_max_m", "float", "m", "no leg's demand is moved further by that", 5e-4, low=0.0, high=0.01,
-              tunable=Tunable(5e-4, narrowed="no higher than configured")),
+              tunable=Tunable(5e-4, of_configured=1.0)),
     Parameter("leg_offset_acceleration_max_m_s2", "float", "m/s2", "nor with more acceleration; none: half the legs' own limit", None,
               low=1e-3, high=1e4),
     Parameter("crossing_m_s", "float", "m/s", "a leg's motion changes its sense over this rate", 1e-3, low=1e-6, high=0.1),

@@ -15,6 +15,7 @@ from libc.string cimport memset
 from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, cross, dot, pose, put_twist, rotate, sub, twist, twist_of,
                                         vec, wrench)
 from rt_kernels.codes cimport COMPENSATION_STATUS_ENERGY_CAP, COMPENSATION_STATUS_GATE_OPEN, MOTION_FREE
+from rt_kernels.compensation.energy_cap_parameters cimport EnergyCapParameters, fill_energy_cap, tune_energy_cap
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -29,10 +30,9 @@ cdef struct State:
     int unused
 
 cdef struct Self:
+    EnergyCapParameters keys
     double inverse_inertia[36]
     double period
-    double dissipated
-    double floor
     double loop_delay
     double share                # of the active craft's thrust that goes into relative motion: m_V / (m_C + m_V); 1 - it: of the target's
     State state
@@ -71,7 +71,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.compensation_status = COMPENSATION_STATUS_GATE_OPEN
     if not s.in_contact:
         s.in_contact = 1
-        s.energy = (1.0 - p.dissipated) * sample.kinetic_energy
+        s.energy = (1.0 - p.keys.dissipated) * sample.kinetic_energy
     s.energy += h * control_power(sample, p.share)
     # twist at the origin of T
     put_twist(twist_of(add(V_TA.v, cross(vec(sample.X_TA), V_TA.w)), V_TA.w), V)
@@ -82,7 +82,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     power *= h
     square *= h * h
     excess = sample.kinetic_energy - power + square - s.energy
-    if excess <= 0.0 or power >= 0.0 or s.energy < p.floor:
+    if excess <= 0.0 or power >= 0.0 or s.energy < p.keys.energy_floor:
         return
     # square k^2 - power k + (kinetic - allowed) = 0, the root nearest to no force
     excess = s.energy - sample.kinetic_energy
@@ -116,15 +116,15 @@ cdef class EnergyCap(StagePart):
             self.c.inverse_inertia[i] = inverse.flat[i]
         masses = [vehicle.mass_kg for vehicle in (vehicles.active, vehicles.target)]
         self.c.share = masses[1] / sum(masses)
-        self.c.period, self.c.dissipated, self.c.floor = period_s, keys["dissipated"], keys["energy_floor_j"]
-        self.c.loop_delay = delays.total_s
+        fill_energy_cap(&self.c.keys, keys)
+        self.c.period, self.c.loop_delay = period_s, delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
         # read where a contact begins: a change acts from the next one on
-        self.let_tune("dissipated", &self.c.dissipated, keys["dissipated"])
+        tune_energy_cap(self, &self.c.keys, keys)
 
     def state_bounds(self):
         return {"in_contact": FLAG}

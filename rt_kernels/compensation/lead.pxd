@@ -17,10 +17,11 @@ from libc.string cimport memcpy, memset
 
 from rt_kernels.algebra.values cimport Twist, Vec3, add, div, mul, norm, put_twist, sub, twist, twist_of, twist_scaled, twist_sum
 from rt_kernels.codes cimport COMPENSATION_STATUS_ACCELERATION_LIMITED, COMPENSATION_STATUS_RATE_LIMITED, MOTION_FREE
+from rt_kernels.compensation.declarations_parameters cimport LeadParameters, fill_lead
 from rt_kernels.sample cimport Sample
 
 cdef struct LeadParams:
-    double factor               # of both leads
+    LeadParameters keys
     double l1                   # s
     double l2                   # s2
     double rate_max             # of the lead's translation, m/s; of its rotation, divided by the lever
@@ -95,14 +96,14 @@ cdef inline Twist matrix_lead(const LeadParams *p, Twist V_TA, Twist A_TA) noexc
     for i in range(6):
         d[i] = 0.0
         for j in range(6):
-            d[i] += p.factor * p.L1[6 * i + j] * V[j] + p.factor * p.L2[6 * i + j] * A[j]
+            d[i] += p.keys.lead_factor * p.L1[6 * i + j] * V[j] + p.keys.lead_factor * p.L2[6 * i + j] * A[j]
     return twist(d)
 
 
 cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noexcept nogil:
     """Writes lead and lead_offset; F_T_corrected must be there already. Returns the status bits."""
     cdef double h = p.period * o.periods
-    cdef double l1 = p.factor * p.l1, l2 = p.factor * p.l2
+    cdef double l1 = p.keys.lead_factor * p.l1, l2 = p.keys.lead_factor * p.l2
     cdef Twist A = foreseen_acceleration(p, s, o)
     cdef Twist V = twist_sum(twist(o.V_TA), twist_scaled(h, A))
     # what the setpoint kinematics add by the scalars alone, and the whole lead
@@ -140,21 +141,21 @@ cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noe
     return status
 
 
-cdef inline int fill_lead(LeadParams *p, LeadState *s, dict keys, double period_s, delays, inverse_inertia, platform_limits) except -1:
+cdef inline int set_up_lead(LeadParams *p, LeadState *s, dict keys, double period_s, delays, inverse_inertia, platform_limits) except -1:
     """From the keys of LEAD_PARAMETERS, the ledger, L^-1 (6, 6) and the legs' (rate, acceleration) limits. Matrices where the ledger has
     them."""
     cdef int i
     memset(p, 0, sizeof(LeadParams))
     memset(s, 0, sizeof(LeadState))
     l1, l2 = lead_coefficients(delays)
-    p.factor = keys["lead_factor"]
+    fill_lead(&p.keys, keys)
     p.l1 = l1
-    p.l2 = l2 if keys["order"] == 2 else 0.0
+    p.l2 = l2 if p.keys.order == 2 else 0.0
     p.matrices = delays.lead_rate is not None
     if p.matrices:
         for i in range(36):
             p.L1[i] = delays.lead_rate[i]
-            p.L2[i] = delays.lead_acceleration[i] if keys["order"] == 2 else 0.0
+            p.L2[i] = delays.lead_acceleration[i] if p.keys.order == 2 else 0.0
     rate, acceleration = keys["lead_rate_max_m_s"], keys["lead_acceleration_max_m_s2"]
     p.rate_max = platform_limits[0] if rate is None else rate
     p.acceleration_max = platform_limits[1] if acceleration is None else acceleration

@@ -10,9 +10,10 @@ rings, y is that of the units themselves (structure_observer.pxd).
 
 from libc.string cimport memset
 
-from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
-from rt_kernels.compensation.leg_offset cimport LegOffsetParams, LegOffsetState, fill_leg_offset, leg_offset_step
-from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
+from rt_kernels.compensation.declarations_parameters cimport tune_lead, tune_leg_offset, tune_pose_force
+from rt_kernels.compensation.lead cimport LeadParams, LeadState, lead_step, set_up_lead
+from rt_kernels.compensation.leg_offset cimport LegOffsetParams, LegOffsetState, leg_offset_step, set_up_leg_offset
+from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, pose_force_step, set_up_pose_force
 from rt_kernels.compensation.pose_force_record cimport PoseForceRecord
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -62,24 +63,22 @@ cdef class LeadAndPoseForce(StagePart):
         cdef Platform legs = platform
         keys = checked(LeadAndPoseForce.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, delays, lead_inertia(vehicles, start),
-                  (legs.params.rate_max, legs.params.acceleration_max))
-        fill_pose_force(&self.c.force, &self.c.state.force, keys, period_s, delays, carried_ports(stand_model, mounting, keys))
-        fill_leg_offset(&self.c.legs, &self.c.state.legs, keys, period_s, leg_constants(stand_model) if stand_model else None, legs,
-                        mounting)
+        set_up_lead(&self.c.lead, &self.c.state.lead, keys, period_s, delays, lead_inertia(vehicles, start),
+                    (legs.params.rate_max, legs.params.acceleration_max))
+        set_up_pose_force(&self.c.force, &self.c.state.force, keys, period_s, delays, carried_ports(stand_model, mounting, keys))
+        set_up_leg_offset(&self.c.legs, &self.c.state.legs, keys, period_s, leg_constants(stand_model) if stand_model else None, legs,
+                          mounting)
         self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
-        self.let_tune("lead_factor", &self.c.lead.factor, keys["lead_factor"])
-        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max, None, self.c.lead.rate_max)
-        self.let_tune("damping_n_s_per_m", &self.c.force.damping, keys["damping_n_s_per_m"])
-        self.let_tune("stiffness_factor", &self.c.force.factor, keys["stiffness_factor"])
+        tune_lead(self, &self.c.lead.keys, keys)
+        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max)
+        tune_pose_force(self, &self.c.force.keys, keys)
         if self.c.legs.active:
-            self.let_tune("leg_offset_max_m", &self.c.legs.limit, keys["leg_offset_max_m"], None, keys["leg_offset_max_m"])
-            self.let_tune("leg_offset_factor", &self.c.legs.factor, keys["leg_offset_factor"])
+            tune_leg_offset(self, &self.c.legs.keys, keys)
 
     def state_bounds(self):
         return {"lead.started": FLAG} | under("force", {

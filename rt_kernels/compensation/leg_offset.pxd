@@ -22,6 +22,7 @@ from libc.string cimport memset
 
 from rt_kernels.algebra.values cimport pose, put_twist, twist, twist_scaled, twist_sum
 from rt_kernels.codes cimport COMPENSATION_STATUS_AUTHORITY_LIMITED, COMPENSATION_STATUS_DEAD_BAND
+from rt_kernels.compensation.declarations_parameters cimport LegOffsetParameters, fill_leg_offset
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, platform_twist_of
 from rt_kernels.stewart.platform cimport Platform, PlatformParams, leg_rates
@@ -32,7 +33,7 @@ cdef struct LegOffsetParams:
     double period
     int active
     int unused
-    double factor               # of dead band and friction
+    LegOffsetParameters keys
     double dead_band[2]         # m, by the sense of the motion: out, in
     double coulomb              # N
     double stiction             # static less Coulomb, N
@@ -49,9 +50,7 @@ cdef struct LegOffsetParams:
     double stroke
     double length_min
     double position_gain        # k_v, 1/s
-    double crossing             # v_0, m/s
     double ahead                # s
-    double limit                # m
     double acceleration         # m/s2
 
 cdef struct LegOffsetState:
@@ -81,20 +80,20 @@ cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s
     for i in range(6):
         v = rates[i]
         side = v < 0.0
-        sense = v / sqrt(v * v + p.crossing * p.crossing)
+        sense = v / sqrt(v * v + p.keys.crossing * p.keys.crossing)
         # bristles: implicit, and at rest they stay as they are
-        g = p.factor * p.coulomb + p.factor * p.stiction / (1.0 + p.stribeck * v * v)
+        g = p.keys.leg_offset_factor * p.coulomb + p.keys.leg_offset_factor * p.stiction / (1.0 + p.stribeck * v * v)
         if g > 0.0:
             s.z[i] = (s.z[i] + h * v) / (1.0 + h * p.bristle * fabs(v) / g)
         f = p.bristle * s.z[i]
         s.low[i] += p.high_pass * h * (f - s.low[i])
         y = lengths[i] - p.length_min
         oil = p.oil_a / (p.volume_a + p.area_a * y) + p.oil_b / (p.volume_b + p.area_b * (p.stroke - y))
-        wanted = p.factor * p.dead_band[side] * sense + p.pressure[side] * (f - s.low[i])
+        wanted = p.keys.leg_offset_factor * p.dead_band[side] * sense + p.pressure[side] * (f - s.low[i])
         wanted += (f - s.friction[i]) / (h * p.position_gain * oil)
         s.friction[i] = f
-        if not (fabs(wanted) <= p.limit):
-            wanted = p.limit if wanted > 0.0 else (-p.limit if wanted < 0.0 else 0.0)
+        if not (fabs(wanted) <= p.keys.leg_offset_max):
+            wanted = p.keys.leg_offset_max if wanted > 0.0 else (-p.keys.leg_offset_max if wanted < 0.0 else 0.0)
             status |= COMPENSATION_STATUS_AUTHORITY_LIMITED
         # towards it, no faster than can be braked in time
         gap = wanted - s.offset[i]
@@ -114,8 +113,8 @@ cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s
     return status | COMPENSATION_STATUS_DEAD_BAND
 
 
-cdef inline int fill_leg_offset(LegOffsetParams *p, LegOffsetState *s, dict keys, double period_s, constants, Platform legs,
-                                mounting) except -1:
+cdef inline int set_up_leg_offset(LegOffsetParams *p, LegOffsetState *s, dict keys, double period_s, constants, Platform legs,
+                                  mounting) except -1:
     """From the keys of LEG_OFFSET_PARAMETERS and the constants of a leg (declarations.leg_constants); inactive without them, or where the
     keys say so."""
     cdef int side
@@ -127,7 +126,7 @@ cdef inline int fill_leg_offset(LegOffsetParams *p, LegOffsetState *s, dict keys
         return 0
     p.platform = legs.params
     fill_mounting(&p.mounting, mounting)
-    p.factor = keys["leg_offset_factor"]
+    fill_leg_offset(&p.keys, keys)
     for side in range(2):
         p.dead_band[side] = constants["dead_band_m"][side]
         p.pressure[side] = constants["pressure_m_per_n"][side]
@@ -137,7 +136,6 @@ cdef inline int fill_leg_offset(LegOffsetParams *p, LegOffsetState *s, dict keys
     p.oil_a, p.oil_b = constants["oil"]
     p.length_min, p.stroke = legs.params.length_min[0], legs.params.length_max[0] - legs.params.length_min[0]
     p.position_gain = constants["position_gain"]
-    p.crossing, p.limit = keys["crossing_m_s"], keys["leg_offset_max_m"]
     p.ahead = constants["ahead_s"] + 2.0 * period_s
     acceleration = keys["leg_offset_acceleration_max_m_s2"]
     p.acceleration = 0.5 * legs.params.acceleration_max if acceleration is None else acceleration

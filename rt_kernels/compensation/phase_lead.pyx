@@ -9,7 +9,8 @@ wrongly known drive only. Rate and acceleration of the lead are limited (lead.px
 
 from libc.string cimport memset
 
-from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
+from rt_kernels.compensation.declarations_parameters cimport tune_lead
+from rt_kernels.compensation.lead cimport LeadParams, LeadState, lead_step, set_up_lead
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
@@ -45,16 +46,16 @@ cdef class PhaseLead(StagePart):
         cdef Platform legs = platform
         keys = checked(PhaseLead.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        fill_lead(&self.c.lead, &self.c.state, keys, period_s, delays, lead_inertia(vehicles, start),
-                  (legs.params.rate_max, legs.params.acceleration_max))
+        set_up_lead(&self.c.lead, &self.c.state, keys, period_s, delays, lead_inertia(vehicles, start),
+                    (legs.params.rate_max, legs.params.acceleration_max))
         self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(LeadState)
         self.plug.step = step
-        self.let_tune("lead_factor", &self.c.lead.factor, keys["lead_factor"])
-        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max, None, self.c.lead.rate_max)
+        tune_lead(self, &self.c.lead.keys, keys)
+        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max)
 
     def state_bounds(self):
         return {"started": FLAG}

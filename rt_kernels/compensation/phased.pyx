@@ -16,6 +16,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memset
 
 from rt_kernels.codes cimport COMMAND_SET_COMPENSATOR
+from rt_kernels.compensation.phased_parameters cimport PhasedParameters, fill_phased, tune_phased
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -35,8 +36,7 @@ cdef struct Front:
 
 cdef struct Block:
     double period
-    double blend
-    double hold
+    PhasedParameters keys
     double loop_delay
     double w                    # state from here on
     double since_contact
@@ -69,7 +69,7 @@ cdef inline bint contact_in_charge(Block *b, const Sample *o, double dt) noexcep
     b.since_contact = 0.0 if o.contact else b.since_contact + dt
     if b.choice:
         return b.choice == 2
-    return b.since_contact <= b.hold
+    return b.since_contact <= b.keys.hold
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -77,7 +77,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Block *b = <Block *>self
     cdef char *parts = <char *>self + sizeof(Block)
     cdef double dt = b.period * sample.periods
-    cdef double change = dt / b.blend if b.blend > 0.0 else 1.0
+    cdef double change = dt / b.keys.blend if b.keys.blend > 0.0 else 1.0
     cdef Output free
     cdef Output contact
     cdef double k
@@ -187,8 +187,8 @@ cdef class Phased(StagePart):
         b = <Block *>(front + 1)
         self.declared = channels("free", first) + channels("contact", second)
         front.contact_aux = sum(channel.count for channel in first.AUX)
-        b.period, b.blend, b.hold = context["period_s"], keys["blend_s"], keys["hold_s"]
-        b.loop_delay = context["delays"].total_s
+        fill_phased(&b.keys, keys)
+        b.period, b.loop_delay = context["period_s"], context["delays"].total_s
         b.since_contact = 1e30
         memcpy(<char *>(b + 1), first.plug.self, first.plug.self_size)
         memcpy(<char *>(b + 1) + size_first, second.plug.self, second.plug.self_size)
@@ -198,8 +198,7 @@ cdef class Phased(StagePart):
         self.plug.state_size = size
         self.plug.step = step
         self.first, self.second, self.offset = first, second, size_first
-        self.let_tune("blend_s", &b.blend, keys["blend_s"])
-        self.let_tune("hold_s", &b.hold, keys["hold_s"])
+        tune_phased(self, &b.keys, keys)
         # those of the parts, in the copies of their blocks
         self.tunables += [replace(one, name=f"free.{one.name}", offset=sizeof(Block) + one.offset) for one in first.tunables]
         self.tunables += [replace(one, name=f"contact.{one.name}", offset=sizeof(Block) + size_first + one.offset)

@@ -14,6 +14,7 @@ from libc.string cimport memset
 
 from rt_kernels.algebra.values cimport (Pose, Twist, conjugate, logarithm, pose, put_twist, quat_multiply, sub, twist_of, twist_scaled,
                                         twist_sum)
+from rt_kernels.compensation.polynomial_parameters cimport PolynomialParameters, fill_polynomial, tune_polynomial
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -31,13 +32,13 @@ cdef struct State:
     int unused
 
 cdef struct Self:
-    double factor               # of the horizon
+    PolynomialParameters keys
     double made_for             # the factor for which c was made
     double c[5]
     double period
     double loop_delay
-    int order
     int spacing                 # ticks
+    int unused
     State state
 
 
@@ -47,16 +48,16 @@ cdef inline Twist difference(Pose X_from, Pose X_to) noexcept nogil:
 
 cdef void coefficients(Self *p) noexcept nogil:
     """c_0...c_n of the extrapolation r spacings ahead."""
-    cdef double r = p.loop_delay * p.factor / (p.spacing * p.period)
+    cdef double r = p.loop_delay * p.keys.lead_factor / (p.spacing * p.period)
     cdef double c
     cdef int i, j
-    for i in range(p.order + 1):
+    for i in range(p.keys.order + 1):
         c = 1.0
-        for j in range(p.order + 1):
+        for j in range(p.keys.order + 1):
             if j != i:
                 c *= (r + j) / (j - i)
         p.c[i] = c
-    p.made_for = p.factor
+    p.made_for = p.keys.lead_factor
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -66,7 +67,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i
     cdef Pose X = pose(sample.X_TA)
     cdef Twist offset
-    if p.factor != p.made_for:
+    if p.keys.lead_factor != p.made_for:
         coefficients(p)
     for i in range(6):
         sample.F_T_corrected[i] = sample.F_T[i]
@@ -83,9 +84,9 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.lead[0] = 1.0
     sample.lead[1] = p.loop_delay
     sample.lead[2] = 0.0
-    if s.count > p.order * p.spacing:
+    if s.count > p.keys.order * p.spacing:
         sample.lead[1] = (p.c[0] - 1.0) * p.period
-        for i in range(1, p.order + 1):
+        for i in range(1, p.keys.order + 1):
             offset = twist_sum(offset, twist_scaled(p.c[i], difference(X, s.X[(s.count - i * p.spacing) % HISTORY])))
     put_twist(offset, sample.lead_offset)
     sample.loop_delay = p.loop_delay
@@ -108,12 +109,11 @@ cdef class Polynomial(StagePart):
     def __init__(self, *, period_s, delays, **given):
         keys = checked(Polynomial.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        horizon = delays.total_s * keys["lead_factor"]
-        order = self.c.order = keys["order"]
-        self.c.spacing = keys["spacing_ticks"] or max(1, round(horizon / period_s))
+        fill_polynomial(&self.c.keys, keys)
+        horizon, order = delays.total_s * self.c.keys.lead_factor, self.c.keys.order
+        self.c.spacing = self.c.keys.spacing_ticks or max(1, round(horizon / period_s))
         if order * self.c.spacing + 2 > HISTORY:
             raise ValueError(f"compensation.spacing_ticks: {self.c.spacing} ticks times order {order} is more than {HISTORY - 2} ticks")
-        self.c.factor = keys["lead_factor"]
         self.c.period = period_s
         self.c.loop_delay = delays.total_s
         coefficients(&self.c)
@@ -122,7 +122,7 @@ cdef class Polynomial(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
-        self.let_tune("lead_factor", &self.c.factor, keys["lead_factor"])
+        tune_polynomial(self, &self.c.keys, keys)
 
     def state_bounds(self):
         return {"count": COUNT, "motion": code_range("motion")}

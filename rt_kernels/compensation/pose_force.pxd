@@ -39,6 +39,7 @@ from libc.string cimport memset
 from rt_kernels.algebra.values cimport (Pose, Twist, Wrench, add, conjugate, cross, dot, logarithm, mul, normalized, pose, pose_of, power,
                                         put_twist, quat_multiply, sub, twist, twist_of, vec, wrench, wrench_of, xyzw)
 from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, COMPENSATION_STATUS_CLIPPED, COMPENSATION_STATUS_GATE_OPEN
+from rt_kernels.compensation.declarations_parameters cimport PoseForceParameters, fill_pose_force
 from rt_kernels.compensation.structure_observer cimport ObserverParams, ObserverState, fill_observer, observe
 from rt_kernels.sample cimport Sample
 
@@ -48,19 +49,15 @@ cdef enum:
     LOOK_BACK = 240             # ticks before the first force of a contact that are looked at
 
 cdef struct PoseForceParams:
-    double factor               # of the prior
-    double stiffness            # N/m, prior without it
-    double damping              # N.s/m
+    PoseForceParameters keys
     double K[36]
     double period
-    double forgetting
-    double excitation           # m: the prior counts as ten motions of this size
     double pose_age             # ticks between the newest measured pose and the pose that belongs to the force
     double force_age            # ticks by which the newest measured pose is older than the newest force
     double observed_age         # with an observer: pose_age, which is then zero, since X is already of the force's instant
     ObserverParams observer
     int full                    # the 6x6 matrix is used
-    int estimate
+    int unused
 
 cdef struct Measured:
     Pose X                      # X_TA_measured, or where the observer has the ports
@@ -179,13 +176,13 @@ cdef inline bint along_wrench(const PoseForceParams *p, const double *F, Along *
     for i in range(6):
         a.u[i] = F[i] / a.size
         a.w[i] = a.u[i]
-    a.stiffness = p.factor * p.stiffness
+    a.stiffness = p.keys.stiffness_factor * p.keys.stiffness
     if p.full:
         a.stiffness = 0.0
         for i in range(6):
             a.w[i] = 0.0
             for j in range(6):
-                a.w[i] += a.u[j] * (p.factor * p.K[6 * j + i])
+                a.w[i] += a.u[j] * (p.keys.stiffness_factor * p.K[6 * j + i])
         for i in range(6):
             a.stiffness += a.w[i] * a.u[i]
         if not (a.stiffness > 0.0):
@@ -219,19 +216,19 @@ cdef inline void learn(const PoseForceParams *p, PoseForceState *s, const Along 
     cdef double ix, iy, xy, xf, prior, k
     # the wrench of the pose's instant along u, which is the newest one's where the pose is not older
     cdef double force = force_along(p, a, earlier_wrench(s, p.force_age))
-    if p.damping > 0.0:
-        force -= p.damping * motion_along(a, earlier_pose(s, p.pose_age + RATE_SPAN), X) / (RATE_SPAN * p.period)
+    if p.keys.damping > 0.0:
+        force -= p.keys.damping * motion_along(a, earlier_pose(s, p.pose_age + RATE_SPAN), X) / (RATE_SPAN * p.period)
     ix, iy = motion_along(a, s.X_first, x), motion_along(a, s.X_first, X)
-    s.known_xy *= p.forgetting; s.known_xf *= p.forgetting
-    s.weight = p.forgetting * s.weight + 1.0
-    s.sum_x = p.forgetting * s.sum_x + ix
-    s.sum_y = p.forgetting * s.sum_y + iy
-    s.sum_f = p.forgetting * s.sum_f + force
-    s.sum_xy = p.forgetting * s.sum_xy + ix * iy
-    s.sum_xf = p.forgetting * s.sum_xf + ix * force
+    s.known_xy *= p.keys.forgetting; s.known_xf *= p.keys.forgetting
+    s.weight = p.keys.forgetting * s.weight + 1.0
+    s.sum_x = p.keys.forgetting * s.sum_x + ix
+    s.sum_y = p.keys.forgetting * s.sum_y + iy
+    s.sum_f = p.keys.forgetting * s.sum_f + force
+    s.sum_xy = p.keys.forgetting * s.sum_xy + ix * iy
+    s.sum_xf = p.keys.forgetting * s.sum_xf + ix * force
     xy = s.known_xy + s.sum_xy - s.sum_x * s.sum_y / s.weight
     xf = s.known_xf + s.sum_xf - s.sum_x * s.sum_f / s.weight
-    prior = 10.0 * p.excitation * p.excitation
+    prior = 10.0 * p.keys.excitation * p.keys.excitation
     # motions that do not go together give no estimate
     if not (xy + prior > 0.0):
         return
@@ -246,7 +243,7 @@ cdef inline double missed(const PoseForceParams *p, const PoseForceState *s, Pos
     # depth of the measured pose: its force without what its damper makes of its rate
     cdef double force = force_along(p, a, earlier_wrench(s, p.force_age))
     cdef int j
-    force -= p.damping * motion_along(a, earlier_pose(s, p.pose_age + RATE_SPAN), X) / (RATE_SPAN * p.period)
+    force -= p.keys.damping * motion_along(a, earlier_pose(s, p.pose_age + RATE_SPAN), X) / (RATE_SPAN * p.period)
     for j in range(1, LOOK_BACK):
         if p.pose_age + p.force_age + j + 2 > s.count or p.pose_age + p.force_age + j + 2 > HISTORY:
             break
@@ -295,7 +292,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     if a.size > s.peak:
         s.peak = a.size
     s.contact_ticks += o.periods
-    if p.estimate:
+    if p.keys.estimate:
         learn(p, s, &a, X, x)
         status |= COMPENSATION_STATUS_ADAPTING
     s.stiffness = s.factor * a.stiffness
@@ -307,7 +304,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
         for i in range(6):
             correction[i] = 0.0
             for j in range(6):
-                correction[i] += p.factor * p.K[6 * i + j] * d[j]
+                correction[i] += p.keys.stiffness_factor * p.K[6 * i + j] * d[j]
             correction[i] = s.factor * correction[i] + late * a.u[i]
             work += (F[i] + correction[i]) * F[i]
         if work < 0.0:
@@ -323,7 +320,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     # rate of the error over RATE_SPAN ticks
     s.error[s.count % HISTORY] = along
     rate = (along - s.error[(s.count - RATE_SPAN) % HISTORY]) / (RATE_SPAN * p.period) if s.contact_ticks > RATE_SPAN else 0.0
-    g = 1.0 + (s.stiffness * along + p.damping * rate + late) / a.size
+    g = 1.0 + (s.stiffness * along + p.keys.damping * rate + late) / a.size
     if g < 0.0:
         g = 0.0
         if a.size > 0.2 * s.peak:
@@ -333,16 +330,15 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     return status
 
 
-cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys, double period_s, delays, list ports=None) except -1:
+cdef inline int set_up_pose_force(PoseForceParams *p, PoseForceState *s, dict keys, double period_s, delays, list ports=None) except -1:
     """From the keys of POSE_FORCE_PARAMETERS and the ledger: the pose is as old as the measured legs, the force as the sensor's delay.
     ports: what carries them, for the observer (see fill_observer)."""
     cdef int i
     cdef double older = (delays.sensor_delay_s - delays.measured_leg_delay_s) / period_s
     memset(p, 0, sizeof(PoseForceParams))
     memset(s, 0, sizeof(PoseForceState))
-    p.stiffness, p.factor = keys["stiffness_n_per_m"], keys["stiffness_factor"]
-    p.damping, p.estimate, p.forgetting = keys["damping_n_s_per_m"], keys["estimate"], keys["forgetting"]
-    p.excitation, p.period = keys["excitation_m"], period_s
+    fill_pose_force(&p.keys, keys)
+    p.period = period_s
     p.pose_age = older if older > 0.0 else 0.0
     p.force_age = -older if older < 0.0 else 0.0
     if ports is not None:
@@ -357,7 +353,7 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
         p.full = 1
         for i in range(36):
             p.K[i] = rows[i // 6][i % 6]
-    elif not p.factor * p.stiffness > 0.0:
+    elif not p.keys.stiffness_factor * p.keys.stiffness > 0.0:
         raise ValueError("compensation.stiffness_n_per_m: the stiffness of the contact must be given (above 0 N/m), or stiffness_rows")
-    s.stiffness, s.factor = p.factor * p.stiffness, 1.0
+    s.stiffness, s.factor = p.keys.stiffness_factor * p.keys.stiffness, 1.0
     return 0

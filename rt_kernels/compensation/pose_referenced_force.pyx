@@ -6,7 +6,8 @@ Source: hybrid-stability notes 5.4 (4).
 
 from libc.string cimport memset
 
-from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
+from rt_kernels.compensation.declarations_parameters cimport tune_pose_force
+from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, pose_force_step, set_up_pose_force
 from rt_kernels.compensation.pose_force_record cimport PoseForceRecord
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -47,15 +48,14 @@ cdef class PoseReferencedForce(StagePart):
     def __init__(self, *, period_s, delays, **given):
         memset(&self.c, 0, sizeof(Self))
         keys = checked(PoseReferencedForce.PARAMETERS, given)
-        fill_pose_force(&self.c.force, &self.c.state, keys, period_s, delays)
+        set_up_pose_force(&self.c.force, &self.c.state, keys, period_s, delays)
         self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(PoseForceState)
         self.plug.step = step
-        self.let_tune("damping_n_s_per_m", &self.c.force.damping, keys["damping_n_s_per_m"])
-        self.let_tune("stiffness_factor", &self.c.force.factor, keys["stiffness_factor"])
+        tune_pose_force(self, &self.c.force.keys, keys)
 
     def state_bounds(self):
         return {"count": COUNT, "observer.started": FLAG, "in_contact": FLAG, "contact_ticks": COUNT_32}

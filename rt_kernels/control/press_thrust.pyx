@@ -14,6 +14,7 @@ from libc.string cimport memset
 from rt_kernels.algebra.values cimport Vec3, mul, put, quat, rotate_back, vec
 from rt_kernels.codes cimport CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, CONTROL_STATUS_ATTITUDE
 from rt_kernels.control.outputs cimport no_control
+from rt_kernels.control.press_thrust_parameters cimport PressThrustParameters, fill_press_thrust
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -21,7 +22,7 @@ from rt_kernels.parameters import Parameter, checked
 
 cdef struct Self:
     double thrust               # N
-    double rate_gain            # N.m.s/rad
+    PressThrustParameters keys
 
 
 cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
@@ -32,9 +33,9 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
         o.control_A[0] = p.thrust
     elif o.control_request & CONTROL_REQUEST_RETREAT:
         o.control_A[0] = -p.thrust
-    if o.control_request & CONTROL_REQUEST_ATTITUDE and p.rate_gain > 0.0:
+    if o.control_request & CONTROL_REQUEST_ATTITUDE and p.keys.attitude_rate_gain > 0.0:
         w = rotate_back(quat(o.X_NC + 3), vec(o.V_NC + 3))
-        put(mul(-p.rate_gain, w), o.control_A + 3)
+        put(mul(-p.keys.attitude_rate_gain, w), o.control_A + 3)
         o.control_status |= CONTROL_STATUS_ATTITUDE
 
 
@@ -49,10 +50,9 @@ cdef class PressThrust(StagePart):
     cdef Self c
 
     def __init__(self, *, vehicles, **given):
-        keys = checked(PressThrust.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
+        fill_press_thrust(&self.c.keys, checked(PressThrust.PARAMETERS, given))
         self.c.thrust = vehicles.active.thrust_n
-        self.c.rate_gain = keys["attitude_rate_gain_n_m_s_per_rad"]
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.step = step

@@ -9,6 +9,7 @@ from rt_kernels.algebra.values cimport (Pose, Quat, Twist, Vec3, add, cross, dot
                                         rotate_back, sub, twist, twist_of, vec)
 from rt_kernels.codes cimport DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE
 from rt_kernels.dynamics.orbit cimport Orbit, Reference
+from rt_kernels.dynamics.two_bodies_parameters cimport TwoBodiesParameters
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -21,11 +22,11 @@ cdef struct Vehicle:
     Pose X_port                 # port in the body frame
 
 cdef struct Params:
+    TwoBodiesParameters keys
     Vehicle active
     Vehicle target
     double period
     Vec3 orbital_rate           # N axes
-    double range_max            # further apart than this the model is out of its range
     double late                 # share of a tick by which the positions' velocity is older than the new one
     Orbit orbit
 

@@ -29,6 +29,7 @@ from rt_kernels.algebra.values cimport (Mat3, Pose, Quat, Twist, Vec3, Wrench, a
                                         wrench, xyz, xyzw)
 from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.dynamics.orbit cimport Tide, drift_reference, fill_orbit, kick_reference, rigid_moment, start_reference, tide
+from rt_kernels.dynamics.two_bodies_parameters cimport fill_two_bodies
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -322,7 +323,7 @@ cdef void report(const Params *p, const State *s, Sample *sample) noexcept nogil
     put_pose(body_pose(&s.target), sample.X_NV)
     put_twist(body_twist(&s.target), sample.V_NV)
     momentum_and_energy(p, s, sample.momentum, &sample.kinetic_energy)
-    sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.range_max, s.joined)
+    sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.keys.range_max, s.joined)
 
 
 cdef void fill_vehicle(Vehicle *out, name, vehicle):
@@ -365,7 +366,7 @@ cdef class TwoBodies(StagePart):
         fill_vehicle(&self.c.params.active, "active vehicle", vehicles.active)
         fill_vehicle(&self.c.params.target, "target vehicle", vehicles.target)
         self.c.params.period = period_s
-        self.c.params.range_max = keys["range_max_m"]
+        fill_two_bodies(&self.c.params.keys, keys)
         self.c.params.late = LATE_TICKS[keys["integrator"]]
         rate = start.orbital_rate_rad_s
         self.c.params.orbital_rate = xyz(rate[0], rate[1], rate[2])

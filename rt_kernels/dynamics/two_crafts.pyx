@@ -78,6 +78,7 @@ from rt_kernels.multibody.flexible_algebra cimport backward_solve, cholesky, for
 from rt_kernels.multibody.flexible_recursion cimport (CONTINUOUS, SPHERICAL, Body, Composite, Model, accelerate,
                                                       compose as compose_tree, factor, move, place_in_root, respond,
                                                       twist_of as twist_in_tree)
+from rt_kernels.dynamics.two_crafts_parameters cimport TwoCraftsParameters, fill_two_crafts
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -165,7 +166,6 @@ cdef struct CraftParams:
     int bodies
     double mass
     double friction_rate
-    double joint_energy_max
     int control                 # body that carries the control
     int unused
     Place port
@@ -182,7 +182,7 @@ cdef struct CraftParams:
 
 cdef struct Params:
     double period
-    double range_max
+    TwoCraftsParameters keys
     Vec3 orbital_rate
     Orbit orbit
     CraftParams craft[2]
@@ -984,10 +984,10 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     # in the frame of the common centre of mass
     sample.kinetic_energy -= 0.5 * dot(P, P) / (p.craft[ACTIVE].mass + p.craft[TARGET].mass)
     record_joints(p, s, w, record)
-    sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.range_max, s.joined)
+    sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.keys.range_max, s.joined)
     for k in range(2):
         sample.joint_energy[k] = s.craft[k].joint_energy
-        if not s.craft[k].joint_energy <= p.craft[k].joint_energy_max:
+        if not s.craft[k].joint_energy <= p.keys.joint_energy_max:
             sample.dynamics_status |= DYNAMICS_STATUS_JOINT_ENERGY
 
 
@@ -1078,15 +1078,14 @@ cdef class TwoCrafts(StagePart):
         keys = checked(TwoCrafts.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
-        p.range_max = keys["range_max_m"]
+        fill_two_crafts(&p.keys, keys)
         rate = start.orbital_rate_rad_s
         p.orbital_rate = xyz(rate[0], rate[1], rate[2])
         fill_orbit(&p.orbit, orbit)
         trees, self.joints, self.joint_targets, self.sensors, self.interfaces = [], (), (), (), ()
         for k, (side, vehicle) in enumerate(zip(SIDES, (vehicles.active, vehicles.target), strict=True)):
             craft = vehicle.craft if vehicle.craft is not None else rigid_craft(f"{side} craft", vehicle)
-            trees.append(self._fill(k, f"{side} craft {craft.name}", craft, keys[f"{side}_port"], keys["modal_start"],
-                                    keys["joint_energy_max_j"]))
+            trees.append(self._fill(k, f"{side} craft {craft.name}", craft, keys[f"{side}_port"], keys["modal_start"]))
             if not abs(vehicle.mass_kg - p.craft[k].mass) <= 1e-9 * p.craft[k].mass:
                 raise ValueError(f"{side} craft: mass_kg of the vehicle is {vehicle.mass_kg:.12g} kg, its bodies have "
                                  f"{p.craft[k].mass:.12g} kg: give both the same mass")
@@ -1104,7 +1103,7 @@ cdef class TwoCrafts(StagePart):
         self.plug.step = step
         start_at_rest(&self.c)
 
-    def _fill(self, int k, where, craft, port_name, modal_start, joint_energy_max):
+    def _fill(self, int k, where, craft, port_name, modal_start):
         """Parameters and working memory of one craft; its tree."""
         cdef CraftParams *p = &self.c.flat.params.craft[k]
         cdef Work *w = &self.c.work[k]
@@ -1128,7 +1127,6 @@ cdef class TwoCrafts(StagePart):
         p.bodies, p.nq, p.nv, p.nj = tree.model.n, tree.nq, tree.nv, tree.nj
         p.mass = sum(link.body.mass for link in links)
         p.friction_rate = FRICTION_RATE
-        p.joint_energy_max = joint_energy_max
         p.control = tree.index(craft.control_body or roots[0])
         q, v = tree.neutral(), np.zeros(tree.nv)
         # joints

@@ -16,6 +16,7 @@ from rt_kernels.codes cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT
                                HAND_STATUS_STALE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
                                MECHANISM_SIGNAL_LATCH, MECHANISM_SIGNAL_PLANES_TOGETHER, MOTION_FREE, PHASE_CLOSING, PHASE_HOLD,
                                PHASE_LATCHED)
+from rt_kernels.events.docking_parameters cimport DockingEventsParameters, fill_docking_events, tune_docking_events
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -24,12 +25,8 @@ from rt_kernels.parameters import Parameter, Tunable, checked
 
 
 cdef struct Params:
-    double on
-    double off
-    double hold
+    DockingEventsParameters keys
     double period
-    int every_phase
-    int unused
 
 cdef struct State:
     double below                # time for which the force has been below `off`
@@ -59,19 +56,19 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     if in_loop:
         s.latched |= sample.signal_discrete
     # contact with hysteresis in force and time
-    if not in_loop and not p.every_phase:
+    if not in_loop and not p.keys.every_phase:
         s.contact = 0
-    elif not s.contact and f > p.on:
+    elif not s.contact and f > p.keys.contact_on:
         s.contact = 1
         s.below = 0.0
         sample.events |= EVENT_CONTACT_BEGIN
     elif s.contact:
-        s.below = s.below + p.period * sample.periods if f < p.off else 0.0
-        if s.below > p.hold:
+        s.below = s.below + p.period * sample.periods if f < p.keys.contact_off else 0.0
+        if s.below > p.keys.contact_hold:
             s.contact = 0
             sample.events |= EVENT_CONTACT_END
     # first contact: the sensor, or the force where there is no such sensor
-    if (in_loop or p.every_phase and sample.phase >= PHASE_CLOSING) and not s.seen_contact and (
+    if (in_loop or p.keys.every_phase and sample.phase >= PHASE_CLOSING) and not s.seen_contact and (
             s.contact or s.latched & MECHANISM_SIGNAL_DK1):
         s.seen_contact = 1
         s.latched |= MECHANISM_SIGNAL_DK1
@@ -100,7 +97,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.mechanism_state = s.latched
 
 
-# before the test, so that no changed threshold begins or ends a contact of it
+# before the test, so that no changed threshold begins or ends a contact of it; each stays on its own side of the middle: the hysteresis
+# stays whatever is changed
 OUT_OF_LOOP = ("idle", "position", "approach")
 
 
@@ -109,9 +107,9 @@ cdef class DockingEvents(StagePart):
 
     PARAMETERS = (
         Parameter("contact_on_n", "float", "N", "force above which there is contact", 20.0, low=0.0, high=1e6,
-                  tunable=Tunable(100.0, OUT_OF_LOOP, narrowed="from half way to contact_off_n to twice as configured")),
+                  tunable=Tunable(100.0, OUT_OF_LOOP, of_configured=2.0, above="contact_off_n")),
         Parameter("contact_off_n", "float", "N", "force below which contact may end", 10.0, low=0.0, high=1e6,
-                  tunable=Tunable(100.0, OUT_OF_LOOP, narrowed="no higher than half way to contact_on_n")),
+                  tunable=Tunable(100.0, OUT_OF_LOOP, below="contact_on_n")),
         Parameter("contact_hold_s", "float", "s", "time below contact_off_n after which contact has ended", 0.005, low=0.0, high=10.0,
                   tunable=Tunable(0.5, OUT_OF_LOOP)),
         Parameter("every_phase", "bool", "-", "contact is reported in every phase; false: in the closed loop only", True),
@@ -125,18 +123,14 @@ cdef class DockingEvents(StagePart):
             raise ValueError(f"events.contact_off_n: {keys['contact_off_n']} N must not be above contact_on_n, "
                              f"{keys['contact_on_n']} N")
         memset(&self.c, 0, sizeof(Self))
-        self.c.params.on, self.c.params.off, self.c.params.hold = keys["contact_on_n"], keys["contact_off_n"], keys["contact_hold_s"]
-        self.c.params.period, self.c.params.every_phase = period_s, keys["every_phase"]
+        fill_docking_events(&self.c.params.keys, keys)
+        self.c.params.period = period_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
-        # each on its own side of the middle: the hysteresis stays whatever is changed
-        on, off = keys["contact_on_n"], keys["contact_off_n"]
-        self.let_tune("contact_on_n", &self.c.params.on, on, 0.5 * (on + off), 2.0 * on)
-        self.let_tune("contact_off_n", &self.c.params.off, off, None, 0.5 * (on + off))
-        self.let_tune("contact_hold_s", &self.c.params.hold, keys["contact_hold_s"])
+        tune_docking_events(self, &self.c.params.keys, keys)
 
     def state_bounds(self):
         return {"latched": WORD, "contact": FLAG, "seen_contact": FLAG, "start_stamped": FLAG}

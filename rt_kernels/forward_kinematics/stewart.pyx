@@ -11,6 +11,7 @@ import math
 
 from rt_kernels.algebra.values cimport pose, put_pose
 from rt_kernels.codes cimport FORWARD_KINEMATICS_STATUS_LEG_MISSING
+from rt_kernels.forward_kinematics.stewart_parameters cimport StewartForwardParameters, fill_stewart_forward
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose, relative_twist
@@ -25,8 +26,8 @@ cdef enum:
 cdef struct Self:
     PlatformParams platform
     Mounting mounting
+    StewartForwardParameters keys
     double keep         # of the low-pass
-    int steps
     int warm            # state: a pose has been found
 
 
@@ -46,7 +47,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.forward_kinematics_status = forward(&p.platform, sample.measured_leg, sample.X_WP_measured, COLD_STEPS)
         p.warm = sample.forward_kinematics_status == 0
     else:
-        sample.forward_kinematics_status = forward(&p.platform, sample.measured_leg, sample.X_WP_measured, p.steps)
+        sample.forward_kinematics_status = forward(&p.platform, sample.measured_leg, sample.X_WP_measured, p.keys.newton_steps)
     if sample.forward_kinematics_status:
         return
     if platform_twist(&p.platform, sample.X_WP_measured, sample.measured_leg_rate, V) == 0:
@@ -73,7 +74,7 @@ cdef class StewartForward(StagePart):
         memset(&self.c, 0, sizeof(Self))
         self.c.platform = (<Platform?>platform).params
         fill_mounting(&self.c.mounting, mounting)
-        self.c.steps = keys["newton_steps"]
+        fill_stewart_forward(&self.c.keys, keys)
         self.c.keep = 1.0 - math.exp(-2.0 * math.pi * keys["rate_filter_hz"] * period_s)
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

@@ -47,8 +47,10 @@ from rt_kernels.codes cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, AR
                                MOTION_FOLLOW_PROFILE, MOTION_FREE, PHASE_CLOSING, PHASE_CONTACT, PHASE_FAULT, PHASE_HOLD,
                                RATE_FRAME_CAMERA, RATE_FRAME_END_EFFECTOR, RATE_FRAME_INTERFACE, RATE_FRAME_TARGET, SPEED_MODE_COARSE,
                                SPEED_MODE_VERNIER, SUPERVISORY_ABORTED, SUPERVISORY_DONE, SUPERVISORY_INSERT, SUPERVISORY_STEP)
+from rt_kernels.guidance.berthing_parameters cimport BerthingGuidanceParameters, fill_berthing_guidance, tune_berthing_guidance
 from rt_kernels.guidance.profiles cimport rotation_between
-from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, ends_for_record, enter, fill_stand,
+from rt_kernels.guidance.stand_commands_parameters cimport fill_stand
+from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, ends_for_record, enter,
                                                may_hold, obey_stand, run_stand, shortest_stop, stand_idle, tell_touch, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -56,7 +58,7 @@ from rt_kernels.sample cimport Sample
 import numpy as np
 
 from rt_kernels.block_check import COUNT_32, FLAG, code_range
-from rt_kernels.guidance.stand_commands import ALIVE, MOVING, STAND_BOUNDS, STAND_COMMANDS
+from rt_kernels.guidance.stand_commands import ALIVE, MOVING, STAND_BOUNDS, STAND_COMMANDS, STAND_PARAMETERS
 from rt_kernels.parameters import Command, Parameter, Tunable, checked
 
 cdef enum:
@@ -69,25 +71,11 @@ cdef struct Request:            # a Step or an Insert
     double rate
 
 cdef struct Params:
+    BerthingGuidanceParameters keys
     StandParams stand
     double period
-    double contact_time_max
-    double after_capture
-    double coarse[2]            # full deflection: m/s, rad/s
-    double vernier[2]
-    double acceleration[2]      # of Step and Insert: m/s2, rad/s2
-    double tolerance[2]         # at their end: m, rad
-    double abort_force
-    double abort_moment
-    double correction_gain
-    double correction_time
     int frame
     int right                   # where the three rotation rates begin in hand_axis
-    int sticks_required
-    int stick_cancels
-    int finish_on_capture
-    int finish_on_overload
-    int hold_stops_platform
 
 cdef struct State:
     StandState stand
@@ -159,7 +147,7 @@ cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexce
     cdef Request *r = &s.queue[0]
     cdef int kind = r.coordinate // 3
     cdef double sign = 1.0 if r.amplitude > 0.0 else -1.0
-    cdef double a = p.acceleration[kind]
+    cdef double a = p.keys.step_acceleration_rad_s2 if kind else p.keys.step_acceleration_m_s2
     cdef double left = fabs(r.amplitude) - s.travel
     cdef double gap = fabs(r.amplitude) - sign * achieved(s, o, r.coordinate)
     cdef double wanted
@@ -172,9 +160,9 @@ cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexce
     else:
         # its end, corrected by what was achieved
         s.correcting += dt
-        wanted = p.correction_gain * gap
+        wanted = p.keys.correction_gain * gap
         wanted = r.rate if wanted > r.rate else -r.rate if wanted < -r.rate else wanted
-        s.settled = s.settled + dt if fabs(gap) <= p.tolerance[kind] else 0.0
+        s.settled = s.settled + dt if fabs(gap) <= (p.keys.step_tolerance_rad if kind else p.keys.step_tolerance_m) else 0.0
         if wanted < s.speed - a * dt:
             wanted = s.speed - a * dt
     s.speed = s.speed + a * dt if wanted > s.speed + a * dt else wanted
@@ -182,7 +170,7 @@ cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexce
     o.supervisory_left = gap
     o.operator_rate[r.coordinate] = sign * s.speed
     o.rate_frame = RATE_FRAME_INTERFACE
-    if s.correcting > 0.0 and (s.settled > p.stand.settle_time or s.correcting >= p.correction_time):
+    if s.correcting > 0.0 and (s.settled > p.stand.keys.settle or s.correcting >= p.keys.correction_max):
         s.supervisory = SUPERVISORY_DONE
         o.operator_rate[r.coordinate] = 0.0
         s.waiting -= 1
@@ -191,7 +179,7 @@ cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexce
 
 
 cdef inline bint too_hard(const Params *p, const Sample *o) noexcept nogil:
-    return norm(vec(o.F_T)) > p.abort_force or norm(vec(o.F_T + 3)) > p.abort_moment
+    return norm(vec(o.F_T)) > p.keys.abort_force or norm(vec(o.F_T + 3)) > p.keys.abort_moment
 
 
 # ------------------------------------------------------------------------------------------------------------ the operator
@@ -199,7 +187,7 @@ cdef inline bint too_hard(const Params *p, const Sample *o) noexcept nogil:
 cdef void operate(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """Rates that the operator asks for: hand controllers, a supervisory command, or one joint."""
     cdef double stick[6]
-    cdef const double *scale
+    cdef bint coarse
     cdef bint deflected = False
     cdef int i
     for i in range(3):
@@ -208,7 +196,7 @@ cdef void operate(const Params *p, State *s, Sample *o, double dt) noexcept nogi
     for i in range(6):
         deflected = deflected or stick[i] != 0.0
     # a silent or faulty hand controller is a note to the operator; its rates are zero already
-    if p.sticks_required:
+    if p.keys.sticks_required:
         for i in range(2 if p.right >= 6 else 1):
             if not o.hand_status[i] & HAND_STATUS_PRESENT or o.hand_status[i] & HAND_STATUS_STALE:
                 o.guidance_fault |= GUIDANCE_FAULT_HAND_CONTROLLER_STALE
@@ -220,16 +208,17 @@ cdef void operate(const Params *p, State *s, Sample *o, double dt) noexcept nogi
         o.operator_rate[0] = s.joint_rate
     if s.arm_mode != ARM_MODE_HAND:
         return
-    if running(s) and (too_hard(p, o) or deflected and p.stick_cancels):
+    if running(s) and (too_hard(p, o) or deflected and p.keys.stick_cancels):
         cancel(s)
     if not running(s) and s.waiting > 0:
         begin_request(s, o)
     if running(s):
         follow_request(p, s, o, dt)
         return
-    scale = &p.coarse[0] if o.speed_mode == SPEED_MODE_COARSE else &p.vernier[0]
-    for i in range(6):
-        o.operator_rate[i] = scale[i // 3] * stick[i]
+    coarse = o.speed_mode == SPEED_MODE_COARSE
+    for i in range(3):
+        o.operator_rate[i] = (p.keys.coarse_m_s if coarse else p.keys.vernier_m_s) * stick[i]
+        o.operator_rate[3 + i] = (p.keys.coarse_rad_s if coarse else p.keys.vernier_rad_s) * stick[3 + i]
 
 
 cdef void set_mode(State *s, int mode, int target) noexcept nogil:
@@ -249,7 +238,7 @@ cdef void finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil
 
 cdef void hold(const Params *p, State *s, Sample *o) noexcept nogil:
     set_mode(s, ARM_MODE_HOLD, 0)
-    if s.stand.phase == PHASE_CONTACT and not p.hold_stops_platform:
+    if s.stand.phase == PHASE_CONTACT and not p.keys.hold_stops_platform:
         # the loop stays closed
         o.motion = MOTION_FREE
         enter(&s.stand, o, PHASE_HOLD)
@@ -307,11 +296,11 @@ cdef void end_of_flight(const Params *p, State *s, Sample *o, double dt) noexcep
     """Capture, load or time ends the closed loop."""
     cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     s.flight_time += dt
-    if captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
+    if captured and p.keys.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.keys.after_capture:
         finish(p, s, o, END_CAUSE_CAPTURED)
-    elif p.finish_on_overload and o.dynamics_status & DYNAMICS_STATUS_OVERLOAD:
+    elif p.keys.finish_on_overload and o.dynamics_status & DYNAMICS_STATUS_OVERLOAD:
         finish(p, s, o, END_CAUSE_OVERLOAD)
-    elif s.flight_time >= p.contact_time_max:
+    elif s.flight_time >= p.keys.contact_max:
         finish(p, s, o, END_CAUSE_TIME)
 
 
@@ -326,7 +315,7 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
         operate(p, s, o, dt)
         end_of_flight(p, s, o, dt)
     elif held_flying(s, o):
-        if p.stand.hold_acceleration > 0.0 and o.V_TA[0] > 0.0:
+        if p.stand.keys.hold_acceleration_max > 0.0 and o.V_TA[0] > 0.0:
             tell_touch(&p.stand, o, shortest_stop(&p.stand, o))
         end_of_flight(p, s, o, dt)
     elif run_stand(&p.stand, &s.stand, o):
@@ -390,13 +379,13 @@ cdef class BerthingGuidance(StagePart):
         Parameter("rotation_from", "str", "-", "where the rotation rates come from: axes roll yaw pitch of the right hand controller, its "
                   "axes x y z, or axes roll yaw pitch of the left one (a single hand controller)", "right", choices=tuple(ROTATIONS)),
         Parameter("coarse_m_s", "float", "m/s", "translation rate at full deflection, coarse", 0.019, low=1e-5, high=0.5,
-                  tunable=Tunable(0.02, narrowed="no higher than twice as configured")),
-        Parameter("coarse_deg_s", "float", "deg/s", "rotation rate at full deflection, coarse", 0.15, low=1e-4, high=10.0,
-                  tunable=Tunable(0.2, narrowed="no higher than twice as configured")),
+                  tunable=Tunable(0.02, of_configured=2.0)),
         Parameter("vernier_m_s", "float", "m/s", "translation rate at full deflection, vernier", 0.005, low=1e-5, high=0.5,
-                  tunable=Tunable(0.02, narrowed="no higher than twice as configured")),
+                  tunable=Tunable(0.02, of_configured=2.0)),
+        Parameter("coarse_deg_s", "float", "deg/s", "rotation rate at full deflection, coarse", 0.15, low=1e-4, high=10.0,
+                  tunable=Tunable(0.2, of_configured=2.0)),
         Parameter("vernier_deg_s", "float", "deg/s", "rotation rate at full deflection, vernier", 0.04, low=1e-4, high=10.0,
-                  tunable=Tunable(0.2, narrowed="no higher than twice as configured")),
+                  tunable=Tunable(0.2, of_configured=2.0)),
         Parameter("start_coarse", "bool", "-", "speed mode at the start of the run", True),
         Parameter("sticks_required", "bool", "-", "a missing or silent hand controller is a note (fault hand_controller_stale)", True),
         Parameter("stick_cancels", "bool", "-", "a deflected hand controller ends a running Step or Insert", True),
@@ -409,27 +398,13 @@ cdef class BerthingGuidance(StagePart):
                   low=0.0, high=600.0),
         Parameter("abort_force_n", "float", "N", "measured force that ends a running Step or Insert", 1000.0, low=0.1, high=1e6),
         Parameter("abort_moment_n_m", "float", "N.m", "measured moment that does", 1000.0, low=0.1, high=1e6),
-        Parameter("speed_max_m_s", "float", "m/s", "programme mode", 0.1, low=0.001, high=2.0),
-        Parameter("turn_max_deg_s", "float", "deg/s", "programme mode", 5.0, low=0.01, high=90.0),
-        Parameter("acceleration_max_m_s2", "float", "m/s2", "programme mode", 0.2, low=0.001, high=10.0),
-        Parameter("turn_acceleration_max_deg_s2", "float", "deg/s2", "programme mode", 10.0, low=0.01, high=1000.0),
-        Parameter("hold_acceleration_max_m_s2", "float", "m/s2", "with which a hold may brake so that the units do not touch; 0: as in "
-                  "programme mode, and a hold that touches is not reported", 2.0, low=0.0, high=10.0),
-        Parameter("position_tolerance_m", "float", "m", "achieved against programmed start pose", 0.003, low=1e-6, high=1.0),
-        Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
-        Parameter("settle_s", "float", "s", "rest after each programmed move and at the end of a Step", 0.3, low=0.0, high=60.0),
         Parameter("contact_max_s", "float", "s", "longest closed loop", 900.0, low=0.01, high=7200.0),
         Parameter("after_capture_s", "float", "s", "the run continues this long after capture", 2.0, low=0.0, high=3600.0),
-        Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
-        Parameter("fault_s", "float", "s", "recording continues this long after a trip", 1.0, low=0.0, high=60.0),
-        Parameter("recover_s", "float", "s", "a run that tripped waits so long for the command recover; 0: it ends after fault_s", 0.0,
-                  low=0.0, high=86400.0),
-        Parameter("auto_start", "bool", "-", "start without a command", True),
         Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
         Parameter("finish_on_overload", "bool", "-", "a load beyond the manipulator's limit ends the run", False),
         Parameter("hold_stops_platform", "bool", "-", "hold brings the platform to rest instead of the manipulator alone; the run cannot "
                   "be resumed then", False),
-    )
+    ) + STAND_PARAMETERS
     COMMANDS = BERTHING_COMMANDS
     CONTEXT = ("period_s", "start")
     FLOWN = True
@@ -437,40 +412,24 @@ cdef class BerthingGuidance(StagePart):
 
     def __init__(self, *, period_s, start, **given):
         cdef Params *p = &self.c.params
-        cdef int i
-        cdef double degree = 0.017453292519943295
         keys = checked(BerthingGuidance.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         p.stand.X_start = pose_from(start.X_TA)
-        p.stand.X_start.p.x -= keys["start_distance_m"]
-        fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
-                   keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
-                   keys["retreat_distance_m"], keys["fault_s"], keys["recover_s"], keys["auto_start"])
-        p.stand.hold_acceleration, p.stand.touch = keys["hold_acceleration_max_m_s2"], start.X_TA[0]
-        p.contact_time_max, p.after_capture = keys["contact_max_s"], keys["after_capture_s"]
-        p.coarse[0], p.coarse[1] = keys["coarse_m_s"], keys["coarse_deg_s"] * degree
-        p.vernier[0], p.vernier[1] = keys["vernier_m_s"], keys["vernier_deg_s"] * degree
-        p.acceleration[0], p.acceleration[1] = keys["step_acceleration_m_s2"], keys["step_acceleration_deg_s2"] * degree
-        p.tolerance[0], p.tolerance[1] = keys["step_tolerance_m"], keys["step_tolerance_deg"] * degree
-        p.abort_force, p.abort_moment = keys["abort_force_n"], keys["abort_moment_n_m"]
-        p.correction_gain, p.correction_time = keys["correction_gain_per_s"], keys["correction_max_s"]
+        fill_berthing_guidance(&p.keys, keys)
+        fill_stand(&p.stand.keys, keys)
+        p.stand.X_start.p.x -= p.keys.start_distance
+        p.stand.touch = start.X_TA[0]
         p.frame, p.right = FRAMES[keys["frame"]], ROTATIONS[keys["rotation_from"]]
-        p.sticks_required, p.stick_cancels = keys["sticks_required"], keys["stick_cancels"]
-        p.finish_on_capture, p.finish_on_overload = keys["finish_on_capture"], keys["finish_on_overload"]
-        p.hold_stops_platform = keys["hold_stops_platform"]
         stand_idle(&self.c.state.stand)
-        self.c.state.speed_mode = SPEED_MODE_COARSE if keys["start_coarse"] else SPEED_MODE_VERNIER
+        self.c.state.speed_mode = SPEED_MODE_COARSE if p.keys.start_coarse else SPEED_MODE_VERNIER
         self.c.state.X_begin = unit_pose()
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
-        for i, (rates, unit) in enumerate((("m_s", 1.0), ("deg_s", degree))):
-            coarse, vernier = f"coarse_{rates}", f"vernier_{rates}"
-            self.let_tune(coarse, &p.coarse[i], keys[coarse], None, 2.0 * keys[coarse], unit)
-            self.let_tune(vernier, &p.vernier[i], keys[vernier], None, 2.0 * keys[vernier], unit)
+        tune_berthing_guidance(self, &p.keys, keys)
 
     def state_bounds(self):
         return STAND_BOUNDS | {"queue.kind": code_range("supervisory"), "queue.coordinate": (0, 5), "waiting": (0, QUEUE),

@@ -39,46 +39,27 @@ from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHAN
                                PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK, PHASE_POSITION, SEQUENCE_APPROACH, SEQUENCE_CAPTURED,
                                SEQUENCE_COMPLETE, SEQUENCE_DAMPING, SEQUENCE_EXTENSION, SEQUENCE_MANUAL, SEQUENCE_PRESS,
                                SEQUENCE_RETRACT, SEQUENCE_RETREAT, SEQUENCE_SEPARATION)
+from rt_kernels.guidance.docking_parameters cimport DockingGuidanceParameters, fill_docking_guidance, tune_docking_guidance
 from rt_kernels.guidance.profiles cimport pose_on_line, ramp
+from rt_kernels.guidance.stand_commands_parameters cimport fill_stand
 from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, enter,
-                                               fill_stand, may_hold, obey_stand, run_stand, stand_idle, trip)
+                                               may_hold, obey_stand, run_stand, stand_idle, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 import numpy as np
 
 from rt_kernels.block_check import FLAG, code_range
-from rt_kernels.guidance.stand_commands import ALIVE, STAND_BOUNDS, STAND_COMMANDS
+from rt_kernels.guidance.stand_commands import ALIVE, STAND_BOUNDS, STAND_COMMANDS, STAND_PARAMETERS
 from rt_kernels.parameters import Command, Parameter, Tunable, checked
 
 cdef struct Params:
+    DockingGuidanceParameters keys
     StandParams stand
     double period
     Pose X_contact              # nominal first contact
     Twist V_contact
-    double approach_factor      # of the rate along the line
-    double ramp_time
-    double constant_time        # at full rate before the loop is closed
-    double close_before
-    double contact_time_max
-    double after_capture
-    double capture_limit
-    double retreat_range        # in closed-loop retreat the run ends when the ports are this far apart
-    double brakes_after
-    double brakes_for
-    double drive_after
     double complete_cosine      # of the largest angle between the docking axes of a completed docking
-    double complete_offset      # and the largest distance between them
-    double complete_hold        # for this long
-    int finish_on_capture
-    int finish_at_region_end
-    int latch_on_capture        # latched phase: join the model after capture and hold
-    int undock                  # a completed docking is taken apart again
-    int extend_first            # a probe that is drawn in is extended before the approach
-    int unused
-    double latch_after
-    double undock_after
-    double separation
 
 cdef struct State:
     StandState stand
@@ -101,14 +82,14 @@ cdef struct Self:
 
 cdef void follow_approach(const Params *p, State *s, double dt, Sample *o) noexcept nogil:
     """u(T) runs from its start to -close_before, from rest to unit rate; T at the rate k."""
-    cdef double k = p.approach_factor
+    cdef double k = p.keys.approach_factor
     cdef double u, du, ddu
     s.approach_time += k * dt
-    ramp(s.approach_time / p.ramp_time, &u, &du, &ddu)
-    u *= p.ramp_time
-    ddu = k * k * ddu / p.ramp_time
+    ramp(s.approach_time / p.keys.ramp, &u, &du, &ddu)
+    u *= p.keys.ramp
+    ddu = k * k * ddu / p.keys.ramp
     du *= k
-    u -= p.close_before + p.constant_time + 0.5 * p.ramp_time
+    u -= p.keys.close_before + p.keys.constant + 0.5 * p.keys.ramp
     put_pose(pose_on_line(p.X_contact, p.V_contact, u), o.profile_X_TA)
     put_twist(twist_scaled(du, p.V_contact), o.profile_V_TA)
     put_twist(twist_scaled(ddu, p.V_contact), o.profile_A_TA)
@@ -123,14 +104,14 @@ cdef inline bint aligned(const Params *p, const Sample *o) noexcept nogil:
     cdef double cosine = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
     cdef double offset2 = o.X_TA[1] * o.X_TA[1] + o.X_TA[2] * o.X_TA[2]
     return o.signal_discrete & MECHANISM_SIGNAL_PLANES_TOGETHER and cosine >= p.complete_cosine and \
-        offset2 <= p.complete_offset * p.complete_offset
+        offset2 <= p.keys.complete_offset * p.keys.complete_offset
 
 
 cdef inline void run_undocking(const Params *p, State *s, const Sample *o) noexcept nogil:
     """From the completed docking to the release of the latches."""
-    if not p.undock:
+    if not p.keys.undock:
         return
-    if s.sequence == SEQUENCE_COMPLETE and s.sequence_time >= p.undock_after:
+    if s.sequence == SEQUENCE_COMPLETE and s.sequence_time >= p.keys.undock_after:
         s.sequence = SEQUENCE_SEPARATION
         s.x_docked = o.X_TA[0]
 
@@ -148,16 +129,16 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
     if s.sequence == SEQUENCE_PRESS:
         if captured:
             s.sequence = SEQUENCE_CAPTURED
-        elif s.sequence_time > p.capture_limit:
+        elif s.sequence_time > p.keys.capture_limit:
             s.sequence = SEQUENCE_RETREAT
     if s.sequence == SEQUENCE_CAPTURED and bottom:
         s.sequence = SEQUENCE_DAMPING
         s.start_of_docking = 0.0
-    if s.sequence == SEQUENCE_DAMPING and s.start_of_docking >= p.drive_after:
+    if s.sequence == SEQUENCE_DAMPING and s.start_of_docking >= p.keys.drive_after:
         s.sequence = SEQUENCE_RETRACT
     if s.sequence == SEQUENCE_RETRACT:
         s.together = s.together + dt if aligned(p, o) else 0.0
-        if s.together > p.complete_hold:
+        if s.together > p.keys.complete_hold:
             s.sequence = SEQUENCE_COMPLETE
             s.sequence_time = 0.0
     run_undocking(p, s, o)
@@ -175,7 +156,7 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
         o.mechanism_command |= MECHANISM_COMMAND_DRIVE
     if s.manual_drive < 0:
         o.mechanism_command |= MECHANISM_COMMAND_EXTEND
-    if s.start_of_docking >= p.brakes_after and s.start_of_docking < p.brakes_after + p.brakes_for:
+    if s.start_of_docking >= p.keys.brakes_after and s.start_of_docking < p.keys.brakes_after + p.keys.brakes_for:
         o.mechanism_command |= MECHANISM_COMMAND_EXTRA_BRAKES
     if s.manual_release or s.sequence == SEQUENCE_SEPARATION:
         o.mechanism_command |= MECHANISM_COMMAND_RELEASE
@@ -213,7 +194,7 @@ cdef void finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil
 
 cdef void extend_probe(const Params *p, State *s, Sample *o) noexcept nogil:
     """Before the approach: the drive extends the probe until its sensor says that it is in the initial position."""
-    if not p.extend_first or s.stand.phase != PHASE_POSITION:
+    if not p.keys.extend_first or s.stand.phase != PHASE_POSITION:
         return
     if s.sequence == SEQUENCE_APPROACH and not o.signal_discrete & MECHANISM_SIGNAL_INITIAL_POSITION:
         s.sequence = SEQUENCE_EXTENSION
@@ -231,7 +212,7 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
     if phase == PHASE_APPROACH:
         o.motion = MOTION_FOLLOW_PROFILE
         follow_approach(p, s, dt, o)
-        if s.approach_time >= p.ramp_time + p.constant_time:
+        if s.approach_time >= p.keys.ramp + p.keys.constant:
             enter(&s.stand, o, PHASE_CLOSING)
     elif phase == PHASE_CLOSING:
         o.motion = MOTION_CLOSE_LOOP
@@ -240,25 +221,25 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
     elif phase == PHASE_CONTACT:
         o.motion = MOTION_FREE
         run_sequence(p, s, o, dt)
-        if captured and p.latch_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.latch_after:
+        if captured and p.keys.latch_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.keys.latch_after:
             enter(&s.stand, o, PHASE_LATCHED)
-        elif captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
+        elif captured and p.keys.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.keys.after_capture:
             finish(p, s, o, END_CAUSE_CAPTURED)
-        elif s.sequence == SEQUENCE_COMPLETE and not p.undock:
+        elif s.sequence == SEQUENCE_COMPLETE and not p.keys.undock:
             finish(p, s, o, END_CAUSE_COMPLETE)
-        elif s.sequence == SEQUENCE_SEPARATION and o.X_TA[0] <= s.x_docked - p.separation:
+        elif s.sequence == SEQUENCE_SEPARATION and o.X_TA[0] <= s.x_docked - p.keys.separation:
             finish(p, s, o, END_CAUSE_SEPARATED)
-        elif s.sequence == SEQUENCE_RETREAT and o.X_TA[0] <= p.X_contact.p.x - p.retreat_range:
+        elif s.sequence == SEQUENCE_RETREAT and o.X_TA[0] <= p.X_contact.p.x - p.keys.retreat_range:
             finish(p, s, o, END_CAUSE_RETREATED)
-        elif p.finish_at_region_end and region_ended(o):
+        elif p.keys.finish_at_region_end and region_ended(o):
             o.guidance_fault |= GUIDANCE_FAULT_REGION_ENDED
             finish(p, s, o, END_CAUSE_REGION)
-        elif t >= p.contact_time_max:
+        elif t >= p.keys.contact_max:
             finish(p, s, o, END_CAUSE_NOT_ALIGNED if s.sequence == SEQUENCE_RETRACT else END_CAUSE_TIME)
     elif phase == PHASE_LATCHED:
         o.motion = MOTION_JOINED
         run_sequence(p, s, o, dt)
-        if t >= p.after_capture:
+        if t >= p.keys.after_capture:
             finish(p, s, o, END_CAUSE_CAPTURED)
     else:
         if phase == PHASE_PARK:
@@ -295,19 +276,9 @@ cdef class DockingGuidance(StagePart):
                   low=0.1, high=1.0, tunable=Tunable(0.2, ("idle", "position"))),
         Parameter("constant_s", "float", "s", "at full rate before the loop is closed", 0.5, low=0.0, high=60.0),
         Parameter("close_before_s", "float", "s", "the loop is closed this long before the nominal first contact", 0.5, low=0.0, high=60.0),
-        Parameter("speed_max_m_s", "float", "m/s", "programme mode", 0.1, low=0.001, high=2.0),
-        Parameter("turn_max_deg_s", "float", "deg/s", "programme mode", 5.0, low=0.01, high=90.0),
-        Parameter("acceleration_max_m_s2", "float", "m/s2", "programme mode", 0.2, low=0.001, high=10.0),
-        Parameter("turn_acceleration_max_deg_s2", "float", "deg/s2", "programme mode", 10.0, low=0.01, high=1000.0),
-        Parameter("hold_acceleration_max_m_s2", "float", "m/s2", "with which a hold may brake so that the units do not touch; 0: as in "
-                  "programme mode", 2.0, low=0.0, high=10.0),
-        Parameter("position_tolerance_m", "float", "m", "achieved against programmed start pose", 0.003, low=1e-6, high=1.0),
-        Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
-        Parameter("settle_s", "float", "s", "rest after each programmed move", 0.3, low=0.0, high=60.0),
         Parameter("contact_max_s", "float", "s", "longest closed-loop phase", 20.0, low=0.01, high=3600.0),
         Parameter("after_capture_s", "float", "s", "the run continues this long after capture", 2.0, low=0.0, high=3600.0),
         Parameter("capture_limit_s", "float", "s", "no capture this long after first contact: thrust reversed", 10.0, low=0.1, high=3600.0),
-        Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
         Parameter("retreat_range_m", "float", "m", "closed-loop retreat ends this far from first contact", 0.1, low=0.0, high=5.0),
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
@@ -321,15 +292,11 @@ cdef class DockingGuidance(StagePart):
         Parameter("separation_m", "float", "m", "undock: the run ends when the ports are this much further apart", 0.3, low=0.01,
                   high=10.0),
         Parameter("extend_first", "bool", "-", "a probe that is drawn in is extended before the approach", False),
-        Parameter("fault_s", "float", "s", "recording continues this long after a trip", 1.0, low=0.0, high=60.0),
-        Parameter("recover_s", "float", "s", "a run that tripped waits so long for the command recover; 0: it ends after fault_s", 0.0,
-                  low=0.0, high=86400.0),
-        Parameter("auto_start", "bool", "-", "start without a command", True),
         Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
         Parameter("finish_at_region_end", "bool", "-", "contact of the alignment levers ends the run", True),
         Parameter("latch_on_capture", "bool", "-", "latched phase: the model becomes one body and the platform holds", False),
         Parameter("latch_after_s", "float", "s", "latched this long after capture", 0.5, low=0.0, high=3600.0),
-    )
+    ) + STAND_PARAMETERS
     COMMANDS = STAND_COMMANDS + (Command("manual_mode", ALIVE), Command("mechanism_drive", ALIVE), Command("release", ALIVE))
     CONTEXT = ("period_s", "start")
     cdef Self c
@@ -341,23 +308,11 @@ cdef class DockingGuidance(StagePart):
         p.period = period_s
         V = start.V_TA
         p.X_contact, p.V_contact = pose_from(start.X_TA), twist_of(xyz(V[0], V[1], V[2]), xyz(V[3], V[4], V[5]))
-        p.approach_factor = keys["approach_factor"]
-        p.ramp_time, p.constant_time, p.close_before = keys["ramp_s"], keys["constant_s"], keys["close_before_s"]
-        fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
-                   keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
-                   keys["retreat_distance_m"], keys["fault_s"], keys["recover_s"], keys["auto_start"])
-        p.stand.hold_acceleration, p.stand.touch = keys["hold_acceleration_max_m_s2"], p.X_contact.p.x
-        p.stand.X_start = pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time))
-        p.contact_time_max, p.after_capture, p.capture_limit = keys["contact_max_s"], keys["after_capture_s"], keys["capture_limit_s"]
-        p.retreat_range = keys["retreat_range_m"]
-        p.brakes_after, p.brakes_for, p.drive_after = keys["brakes_after_s"], keys["brakes_for_s"], keys["drive_after_s"]
-        p.complete_cosine = math.cos(math.radians(keys["complete_tilt_deg"]))
-        p.complete_offset, p.complete_hold = keys["complete_offset_m"], keys["complete_hold_s"]
-        p.finish_on_capture = keys["finish_on_capture"]
-        p.finish_at_region_end = keys["finish_at_region_end"]
-        p.undock, p.undock_after, p.separation = keys["undock"], keys["undock_after_s"], keys["separation_m"]
-        p.extend_first = keys["extend_first"]
-        p.latch_on_capture, p.latch_after = keys["latch_on_capture"], keys["latch_after_s"]
+        fill_docking_guidance(&p.keys, keys)
+        fill_stand(&p.stand.keys, keys)
+        p.stand.touch = p.X_contact.p.x
+        p.stand.X_start = pose_on_line(p.X_contact, p.V_contact, -(p.keys.close_before + p.keys.constant + 0.5 * p.keys.ramp))
+        p.complete_cosine = math.cos(p.keys.complete_tilt)
         self.c.state.start_of_docking = -1.0
         stand_idle(&self.c.state.stand)
         self.plug.self = &self.c
@@ -365,7 +320,7 @@ cdef class DockingGuidance(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
-        self.let_tune("approach_factor", &p.approach_factor, keys["approach_factor"])
+        tune_docking_guidance(self, &p.keys, keys)
 
     def state_bounds(self):
         return STAND_BOUNDS | {"sequence": code_range("sequence"), "manual_drive": (-1, 1), "manual_release": FLAG}
@@ -377,9 +332,9 @@ cdef class DockingGuidance(StagePart):
         """The programmed relative poses X_TA from the start pose (rest) to where the loop is closed, (count, 7): evenly spaced in the time
         to contact, both ends included."""
         cdef Params *p = &self.c.params
-        cdef double begin = -(p.close_before + p.constant_time + 0.5 * p.ramp_time)
+        cdef double begin = -(p.keys.close_before + p.keys.constant + 0.5 * p.keys.ramp)
         cdef double[:, ::1] X = np.empty((count, 7))
         cdef int i
         for i in range(count):
-            put_pose(pose_on_line(p.X_contact, p.V_contact, begin - (begin + p.close_before) * i / (count - 1)), &X[i, 0])
+            put_pose(pose_on_line(p.X_contact, p.V_contact, begin - (begin + p.keys.close_before) * i / (count - 1)), &X[i, 0])
         return np.asarray(X)

@@ -31,6 +31,7 @@ from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST,
                                GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
                                PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE, SAFETY_STATE_BLOCKED, SAFETY_STATE_HELD,
                                SAFETY_STATE_NOT_ARMED)
+from rt_kernels.guidance.excitation_parameters cimport ExcitationParameters, fill_excitation
 from rt_kernels.guidance.profiles cimport quintic
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -56,17 +57,14 @@ cdef enum:
 cdef double TURN = 6.283185307179586
 
 cdef struct Params:
+    ExcitationParameters keys
     double period
-    double direction[6]
     double begin[12]            # s, of the parts
     double length[12]
     double scale[12]            # m/s, of the lines of a part `six`
     int kind[12]
     int parts
     int poses
-    double fade
-    double slow_amplitude
-    double slow_frequency
     double frequency[32]
     double amplitude[32]
     double phase[32]            # turns
@@ -77,12 +75,9 @@ cdef struct Params:
     double six_amplitude[256]   # s or rad.s/m: m or rad at a rate of 1 m/s
     double six_phase[256]       # turns
     double pose[12][6]          # displacements, m, rad
-    double move
-    double stay
     double end
     int lines
     int six_lines
-    int auto_start
 
 cdef struct State:
     Pose X_0
@@ -110,7 +105,7 @@ cdef inline void along(const Params *p, int kind, double t, double *s, double *d
     cdef int i
     s[0] = ds[0] = dds[0] = 0.0
     if kind == SLOW:
-        sine(p.slow_frequency * t, TURN * p.slow_frequency, p.slow_amplitude, s, ds, dds)
+        sine(p.keys.slow * t, TURN * p.keys.slow, p.keys.slow_amplitude, s, ds, dds)
     elif kind == MULTISINE:
         for i in range(p.lines):
             sine(p.frequency[i] * t + p.phase[i], TURN * p.frequency[i], p.amplitude[i], s, ds, dds)
@@ -123,15 +118,15 @@ cdef inline void along(const Params *p, int kind, double t, double *s, double *d
 cdef inline void window(const Params *p, double t, double length, double *s, double *ds, double *dds) noexcept nogil:
     """Fades s in and out: quintic from 0 to 1, and back."""
     cdef double x, dx, ddx, u = s[0], du = ds[0], ddu = dds[0]
-    if t < p.fade:
-        quintic(t / p.fade, &x, &dx, &ddx)
-        dx /= p.fade
-    elif length - t < p.fade:
-        quintic((length - t) / p.fade, &x, &dx, &ddx)
-        dx /= -p.fade
+    if t < p.keys.fade:
+        quintic(t / p.keys.fade, &x, &dx, &ddx)
+        dx /= p.keys.fade
+    elif length - t < p.keys.fade:
+        quintic((length - t) / p.keys.fade, &x, &dx, &ddx)
+        dx /= -p.keys.fade
     else:
         return
-    ddx /= p.fade * p.fade
+    ddx /= p.keys.fade * p.keys.fade
     s[0] = x * u
     ds[0] = x * du + dx * u
     dds[0] = x * ddu + 2.0 * dx * du + ddx * u
@@ -139,17 +134,17 @@ cdef inline void window(const Params *p, double t, double length, double *s, dou
 
 cdef inline void from_pose_to_pose(const Params *p, double t, double *s, double *ds, double *dds) noexcept nogil:
     """Displacement (6): one pose after another by quintics, standing still in each, and back."""
-    cdef double leg = p.move + p.stay, x, dx, ddx, start, way
+    cdef double leg = p.keys.move + p.keys.still, x, dx, ddx, start, way
     cdef int at = <int>floor(t / leg), i
     at = p.poses if at > p.poses else at
     t -= at * leg
-    quintic(t / p.move if t < p.move else 1.0, &x, &dx, &ddx)
+    quintic(t / p.keys.move if t < p.keys.move else 1.0, &x, &dx, &ddx)
     for i in range(6):
         start = p.pose[at - 1][i] if at > 0 else 0.0
         way = (p.pose[at][i] if at < p.poses else 0.0) - start
         s[i] = start + x * way
-        ds[i] = dx * way / p.move
-        dds[i] = ddx * way / (p.move * p.move)
+        ds[i] = dx * way / p.keys.move
+        dds[i] = ddx * way / (p.keys.move * p.keys.move)
 
 
 cdef void excitation(const Params *p, double t, double *s, double *ds, double *dds) noexcept nogil:
@@ -177,9 +172,9 @@ cdef void excitation(const Params *p, double t, double *s, double *ds, double *d
         along(p, p.kind[part], t, &x, &dx, &ddx)
         window(p, t, p.length[part], &x, &dx, &ddx)
         for i in range(6):
-            s[i] = x * p.direction[i]
-            ds[i] = dx * p.direction[i]
-            dds[i] = ddx * p.direction[i]
+            s[i] = x * p.keys.direction[i]
+            ds[i] = dx * p.keys.direction[i]
+            dds[i] = ddx * p.keys.direction[i]
         return
     # the twist of a turning rotation vector, to its third order
     turn(s + 3, dds + 3)
@@ -230,7 +225,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             put_pose(s.X_0, sample.profile_X_TA)
             if sample.safety_state != SAFETY_STATE_NOT_ARMED:
                 s.time = -1.0
-            if s.time < 0.0 and (p.auto_start or sample.command_code == COMMAND_START):
+            if s.time < 0.0 and (p.keys.auto_start or sample.command_code == COMMAND_START):
                 s.phase = PHASE_APPROACH
                 s.time = 0.0
                 sample.phase_time = 0.0
@@ -316,11 +311,8 @@ cdef class Excitation(StagePart):
         memset(&self.c, 0, sizeof(Self))
         raise_for(keys["lines_hz"], keys["multisine_s"])
         p.period = period_s
-        p.auto_start = keys["auto_start"]
-        self.fade_s, self.multisine_s = keys["fade_s"], keys["multisine_s"]
-        for k in range(6):
-            p.direction[k] = keys["direction"][k]
-        p.slow_amplitude, p.slow_frequency, p.fade = keys["slow_amplitude_m"], keys["slow_hz"], keys["fade_s"]
+        fill_excitation(&p.keys, keys)
+        self.fade_s, self.multisine_s = p.keys.fade, p.keys.multisine
         p.lines = n
         self.lines = []
         for k in range(n):
@@ -345,8 +337,8 @@ cdef class Excitation(StagePart):
             # directions apart by a part of a turn, so that their peaks do not meet
             p.six_phase[k] = -0.5 * each * (each + 1) / n + 0.37 * (k % 6)
             self.six_lines.append((grid[k], k % 6))
-        p.poses, p.move, p.stay = len(keys["poses"]), keys["move_s"], keys["still_s"]
-        self.move_s, self.still_s = p.move, p.stay
+        p.poses = len(keys["poses"])
+        self.move_s, self.still_s = p.keys.move, p.keys.still
         for k in range(p.poses):
             for i in range(6):
                 p.pose[k][i] = keys["poses"][k][i]
@@ -360,7 +352,7 @@ cdef class Excitation(StagePart):
         six = (keys["six_periods"] + 1) * self.six_period_s + 2 * self.fade_s
         parts += [(f"six {k + 1}", SIX, six) for k in range(len(rates))]
         parts += [("high", HIGH, keys["high_s"])] * (keys["high_s"] > 0.0)
-        parts += [("poses", POSES, (p.poses + 1) * (p.move + p.stay))] * (p.poses > 0)
+        parts += [("poses", POSES, (p.poses + 1) * (p.keys.move + p.keys.still))] * (p.poses > 0)
         parts += [("tap", TAP, keys["tap_s"])] * (keys["tap_s"] > 0.0)
         p.parts = len(parts)
         for k, (name, kind, length) in enumerate(parts):

@@ -6,14 +6,8 @@ from libc.math cimport sqrt
 from rt_kernels.algebra.sincos cimport atan2
 from rt_kernels.algebra.values cimport (Pose, Quat, Twist, Vec3, add, conjugate, mul, norm, pose, pose_of, put_pose, put_twist,
                                         quat_multiply, sub, turned, twist_of, twist_scaled, xyz)
+from rt_kernels.guidance.stand_commands_parameters cimport StandParameters
 from rt_kernels.sample cimport Sample
-
-
-cdef struct MoveLimits:
-    double speed                # programme mode, m/s and rad/s
-    double turn
-    double acceleration         # m/s2, rad/s2
-    double turn_acceleration
 
 
 cdef struct Move:
@@ -66,16 +60,16 @@ cdef inline Vec3 rotation_between(Quat q_from, Quat q_to) noexcept nogil:
     return mul(2.0 if n < 1e-12 else 2.0 * atan2(n, sign * dq.w) / n, u)
 
 
-cdef inline void plan_move(const MoveLimits *limit, Move *m, Pose X_from, Pose X_to, double speed) noexcept nogil:
+cdef inline void plan_move(const StandParameters *limit, Move *m, Pose X_from, Pose X_to, double speed) noexcept nogil:
     """Minimum-jerk move; its duration follows from the limits on rate (peak 1.875/T) and acceleration (peak 5.7735/T^2)."""
     cdef double length = norm(sub(X_to.p, X_from.p)), angle
     m.X_from = X_from
     m.X_to = X_to
     m.turn = rotation_between(X_from.q, X_to.q)
     angle = norm(m.turn)
-    m.duration = larger(1.875 * length / speed, 1.875 * angle / limit.turn)
-    m.duration = larger(m.duration, sqrt(5.7735026918962584 * length / limit.acceleration))
-    m.duration = larger(m.duration, sqrt(5.7735026918962584 * angle / limit.turn_acceleration))
+    m.duration = larger(1.875 * length / speed, 1.875 * angle / limit.turn_max)
+    m.duration = larger(m.duration, sqrt(5.7735026918962584 * length / limit.acceleration_max))
+    m.duration = larger(m.duration, sqrt(5.7735026918962584 * angle / limit.turn_acceleration_max))
     m.duration = larger(m.duration, 0.1)
 
 
@@ -91,11 +85,11 @@ cdef inline void follow_move(const Move *m, double t, Sample *o) noexcept nogil:
     put_twist(twist_of(mul(ddx, way), mul(ddx, m.turn)), o.profile_A_TA)
 
 
-cdef inline void plan_stop(const MoveLimits *limit, Move *m, Pose X, Twist V) noexcept nogil:
+cdef inline void plan_stop(const StandParameters *limit, Move *m, Pose X, Twist V) noexcept nogil:
     """Deceleration peaks at 1.5 V/T: T from the limits."""
     m.X_from = X
     m.V_from = V
-    m.duration = larger(1.5 * norm(V.v) / limit.acceleration, 1.5 * norm(V.w) / limit.turn_acceleration)
+    m.duration = larger(1.5 * norm(V.v) / limit.acceleration_max, 1.5 * norm(V.w) / limit.turn_acceleration_max)
     m.duration = larger(m.duration, 0.1)
 
 

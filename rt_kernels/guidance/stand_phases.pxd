@@ -31,7 +31,8 @@ from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAN
                                PHASE_APPROACH, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK,
                                PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_BLOCKED, SAFETY_STATE_FOLLOWING, SAFETY_STATE_HELD,
                                SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING)
-from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, reached
+from rt_kernels.guidance.profiles cimport Move, follow_move, follow_stop, plan_move, plan_stop, reached
+from rt_kernels.guidance.stand_commands_parameters cimport StandParameters
 from rt_kernels.recovery cimport starts_from_here
 from rt_kernels.sample cimport Sample
 
@@ -43,18 +44,9 @@ cdef enum:
     BACK_REST = 3               # by what is left of the retreat
 
 cdef struct StandParams:
-    MoveLimits limits           # programme mode
+    StandParameters keys
     Pose X_start
-    double position_tolerance   # achieved against programmed start pose
-    double angle_tolerance
-    double settle_time          # rest after each programmed move
-    double retreat_distance
-    double fault_time
-    double recover_time         # a run that tripped waits so long for the operator's `recover`
-    double hold_acceleration    # with which a hold may brake before the units touch, 0: with that of the programme mode
     double touch                # X of the nominal first contact
-    int auto_start
-    int unused
 
 cdef struct StandState:
     Move move
@@ -68,18 +60,6 @@ cdef struct StandState:
     int32_t gives_up            # stop or park came in the fault phase
     int32_t recovers            # a recovery is under way: the programmed pose is the achieved one
     int32_t unused
-
-
-cdef inline void fill_stand(StandParams *p, double speed, double turn_deg, double acceleration, double turn_acceleration_deg,
-                            double position_tolerance, double angle_tolerance_deg, double settle_time, double retreat_distance,
-                            double fault_time, double recover_time, bint auto_start) noexcept nogil:
-    """The keys of the programme mode; the start pose is filled in by the guidance."""
-    cdef double degree = 0.017453292519943295
-    p.limits.speed, p.limits.turn = speed, turn_deg * degree
-    p.limits.acceleration, p.limits.turn_acceleration = acceleration, turn_acceleration_deg * degree
-    p.position_tolerance, p.angle_tolerance = position_tolerance, angle_tolerance_deg * degree
-    p.settle_time, p.retreat_distance, p.fault_time = settle_time, retreat_distance, fault_time
-    p.recover_time, p.auto_start = recover_time, auto_start
 
 
 cdef inline void stand_idle(StandState *s) noexcept nogil:
@@ -106,20 +86,20 @@ cdef inline void begin_position(const StandParams *p, StandState *s, Sample *o) 
     if not s.have_park:
         s.X_park = pose(o.profile_X_TA)
         s.have_park = 1
-    plan_move(&p.limits, &s.move, pose(o.profile_X_TA), p.X_start, p.limits.speed)
+    plan_move(&p.keys, &s.move, pose(o.profile_X_TA), p.X_start, p.keys.speed_max)
     enter(s, o, PHASE_POSITION)
 
 
 cdef inline void begin_finish(const StandParams *p, StandState *s, Sample *o, int cause) noexcept nogil:
     end_because(s, cause)
-    plan_stop(&p.limits, &s.move, pose(o.X_TA), twist(o.V_TA))
+    plan_stop(&p.keys, &s.move, pose(o.X_TA), twist(o.V_TA))
     enter(s, o, PHASE_FINISH)
 
 
 cdef inline void begin_retreat(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     s.X_retreat = pose(o.profile_X_TA)
-    s.X_retreat.p.x -= p.retreat_distance
-    plan_move(&p.limits, &s.move, pose(o.profile_X_TA), s.X_retreat, 0.5 * p.limits.speed)
+    s.X_retreat.p.x -= p.keys.retreat_distance
+    plan_move(&p.keys, &s.move, pose(o.profile_X_TA), s.X_retreat, 0.5 * p.keys.speed_max)
     enter(s, o, PHASE_RETREAT)
 
 
@@ -131,10 +111,10 @@ cdef inline double hold_reserve() noexcept nogil:
 cdef inline double shortest_stop(const StandParams *p, const Sample *o) noexcept nogil:
     """Duration of the hardest stop that a hold may make from the present rates."""
     cdef double shortest = 0.02
-    cdef double harder = p.hold_acceleration / p.limits.acceleration
+    cdef double harder = p.keys.hold_acceleration_max / p.keys.acceleration_max
     cdef Twist V = twist(o.V_TA)
-    cdef double least = 1.5 * norm(V.v) / p.hold_acceleration
-    cdef double turning = 1.5 * norm(V.w) / (harder * p.limits.turn_acceleration)
+    cdef double least = 1.5 * norm(V.v) / p.keys.hold_acceleration_max
+    cdef double turning = 1.5 * norm(V.w) / (harder * p.keys.turn_acceleration_max)
     if turning > least:
         least = turning
     return shortest if least < shortest else least
@@ -160,8 +140,8 @@ cdef inline void brake_before_touch(const StandParams *p, StandState *s, Sample 
 
 cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     """To rest; from a closed loop there is only the way back."""
-    plan_stop(&p.limits, &s.move, pose(o.X_TA), twist(o.V_TA))
-    if p.hold_acceleration > p.limits.acceleration and o.V_TA[0] > 0.0:
+    plan_stop(&p.keys, &s.move, pose(o.X_TA), twist(o.V_TA))
+    if p.keys.hold_acceleration_max > p.keys.acceleration_max and o.V_TA[0] > 0.0:
         brake_before_touch(p, s, o)
     s.leaves_hold = 0
     if s.phase >= PHASE_CLOSING:
@@ -170,7 +150,7 @@ cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noex
 
 
 cdef inline void begin_park(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
-    plan_move(&p.limits, &s.move, pose(o.profile_X_TA), s.X_park, p.limits.speed)
+    plan_move(&p.keys, &s.move, pose(o.profile_X_TA), s.X_park, p.keys.speed_max)
     enter(s, o, PHASE_PARK)
 
 
@@ -179,7 +159,7 @@ cdef inline void begin_way_back(const StandParams *p, StandState *s, Sample *o) 
     if s.back == BACK_STRAIGHT:
         begin_park(p, s, o)
     elif s.back == BACK_REST:
-        plan_move(&p.limits, &s.move, pose(o.profile_X_TA), s.X_retreat, 0.5 * p.limits.speed)
+        plan_move(&p.keys, &s.move, pose(o.profile_X_TA), s.X_retreat, 0.5 * p.keys.speed_max)
         enter(s, o, PHASE_RETREAT)
     else:
         begin_retreat(p, s, o)
@@ -274,7 +254,7 @@ cdef inline void run_fault(const StandParams *p, StandState *s, Sample *o) noexc
         o.phase_time = 0.0
     elif s.recovers and o.safety_state == SAFETY_STATE_FOLLOWING:
         o.motion = MOTION_FOLLOW_PROFILE
-        plan_stop(&p.limits, &s.move, pose(o.profile_X_TA), twist_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0)))
+        plan_stop(&p.keys, &s.move, pose(o.profile_X_TA), twist_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0)))
         s.leaves_hold = s.gives_up
         enter(s, o, PHASE_HOLD)
     else:
@@ -282,7 +262,7 @@ cdef inline void run_fault(const StandParams *p, StandState *s, Sample *o) noexc
         s.recovers = 0
         if o.safety_state == SAFETY_STATE_NOT_ARMED:
             s.gives_up = 1      # nothing was sent, nothing is to be taken back
-        if o.phase_time >= p.fault_time and (s.gives_up or o.phase_time >= p.recover_time) and (
+        if o.phase_time >= p.keys.fault and (s.gives_up or o.phase_time >= p.keys.recover) and (
                 o.safety_state == SAFETY_STATE_HELD or o.safety_state == SAFETY_STATE_BLOCKED
                 or o.safety_state == SAFETY_STATE_NOT_ARMED):
             enter(s, o, PHASE_ENDED)
@@ -293,7 +273,7 @@ cdef inline void run_fault(const StandParams *p, StandState *s, Sample *o) noexc
 cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     """One tick of the stand's own phases. True when the start pose is reached: the guidance begins its test."""
     cdef double t = o.phase_time
-    cdef bint over = t >= s.move.duration + p.settle_time
+    cdef bint over = t >= s.move.duration + p.keys.settle
     if s.phase == PHASE_IDLE:
         # stands where it is: the profile is the achieved pose, so that the first move starts without a step
         o.motion = MOTION_FOLLOW_PROFILE
@@ -301,14 +281,14 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
             s.X_park = pose(o.X_TA_measured)
             put_pose(s.X_park, o.profile_X_TA)
             s.have_park = o.safety_state != SAFETY_STATE_NOT_ARMED
-        if s.have_park and p.auto_start:
+        if s.have_park and p.keys.auto_start:
             begin_position(p, s, o)
     elif s.phase == PHASE_POSITION:
         o.motion = MOTION_FOLLOW_PROFILE
         follow_move(&s.move, t, o)
-        if over and reached(o, p.position_tolerance, p.angle_tolerance):
+        if over and reached(o, p.keys.position_tolerance, p.keys.angle_tolerance):
             return True
-        if t >= s.move.duration + 10.0 * p.settle_time + 2.0:
+        if t >= s.move.duration + 10.0 * p.keys.settle + 2.0:
             o.guidance_fault |= GUIDANCE_FAULT_PROGRAMME_NOT_REACHED
     elif s.phase == PHASE_FINISH:
         o.motion = MOTION_FOLLOW_PROFILE

@@ -99,6 +99,7 @@ from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, cross, d
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.recovery cimport NOT_FRESH, starts_from_here
+from rt_kernels.safety.limits_parameters cimport SafetyLimitsParameters, fill_safety_limits, tune_safety_limits
 from rt_kernels.safety.unit_energy cimport (UnitEnergyParams, UnitEnergyState, fill_unit_energy, unit_begin, unit_contact_over,
                                             unit_may_give)
 from rt_kernels.sample cimport Sample
@@ -160,62 +161,30 @@ cdef double IN_PLACE = 1e-9         # m: a setpoint no further than this from wh
 cdef uint32_t AFTER_BLOCKING = DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_NOT_FOLLOWING | DRIVE_STATUS_HYDRAULICS_BLOCKED
 
 cdef struct Params:
+    SafetyLimitsParameters keys
     double period               # T: of one frame
     double leg_min[6]
     double leg_max[6]
     double start_leg[6]         # where the platform is parked before a run
     double start_tolerance
-    double arming_time
     double rate_max
     double rate_step            # A: change of the rate in one frame
-    double braking              # d
     double braking_step         # a = d T
     double closing              # deceleration with which a gap to the demand is closed
     double closing_step
-    double stroke_reserve       # a demand nearer to the end than this is a fault
     double force_max[3]
     double moment_max[3]
-    double following_max
-    double following_time       # beyond following_max for this long
     double drive_lag            # expected delay of the measured length, s
-    double rate_excess_time     # a demand beyond the rate limit for this long is a fault
-    double condition_max
-    double drift_max            # mean force without contact that raises a warning
-    double drift_time
-    double energy_warn          # relative gain of a contact
-    double energy_trip
-    double energy_floor         # J: contacts below it are not judged
     UnitEnergyParams unit       # what the docking unit may give
-    double damaged_max          # lost, or damaged, records in a second
-    double drive_lost_max       # answers of one drive missing in a second
     double leg_force_max        # N, of a leg's actuator
     double supply_min           # Pa, 0: not judged
-    double valve_end            # a spool beyond it is at its end
-    double valve_time           # s that it may stay there
     int64_t supervisor_ns
-    int periods_max             # skipped at once
-    int missing_sensor          # periods without a record
-    int missing_drive
-    int missing_signals
-    double blocking_delay       # s from resting setpoints to blocked drives: the drives' own lag
-    double recover_fresh        # s without a stop fault that a recovery asks for
-    double recover_limit        # s after which a recovery is given up
-    double jump                 # m, of a measured leg beyond what its rate explains; 0: not judged
-    double tare_max             # N, 0: not judged
-    double apart                # m, 0: not judged
     double contact_x            # of the nominal first contact along X_T
     double course[3][256]       # N, least axial force at each depth: before the capture, since, and the pull by the way out since
     double course_step          # m
-    double course_share
     double course_floor[3]      # N: less is not judged
     double force_predicted      # N, already times the share; 0: not judged
     double discrepancy          # s
-    double balance_max          # N, 0: not judged
-    double balance_time         # s
-    double moved_mass           # kg, with the platform
-    double friction             # N, of a leg that slides
-    double stiction             # N, of one that rests
-    double viscous              # N.s/m
     PlatformParams platform
     Pose X_PM                   # port on the platform
     Pose X_WF                   # fixed port
@@ -324,7 +293,7 @@ cdef int64_t start_legs(const Params *p, State *s, const Sample *o, double dt) n
             s.leg[i] = o.measured_leg[i]
             s.demand[i] = s.leg[i]
         s.mode = SAFETY_STATE_FOLLOWING
-    return f if s.arming_time > p.arming_time else 0
+    return f if s.arming_time > p.keys.arming else 0
 
 
 # ---------------------------------------------------------------------------------------------------------- setpoints
@@ -357,7 +326,7 @@ cdef uint32_t move_leg(const Params *p, State *s, int i, double wanted) noexcept
         rate = clip(rate, -p.rate_max, p.rate_max)
         clipped |= SETPOINT_STATUS_RATE1
     # never faster than can be braked before the end of the stroke
-    rate = clip(rate, -braking_rate(y - low, p.braking, p.braking_step), braking_rate(high - y, p.braking, p.braking_step))
+    rate = clip(rate, -braking_rate(y - low, p.keys.braking, p.braking_step), braking_rate(high - y, p.keys.braking, p.braking_step))
     if not (v - p.rate_step <= rate <= v + p.rate_step):
         rate = clip(rate, v - p.rate_step, v + p.rate_step)
         clipped |= SETPOINT_STATUS_ACCELERATION1
@@ -439,15 +408,15 @@ cdef inline bint too_often(const Params *p, Count *c, int64_t total, bint seen, 
 
 cdef inline double share_of_a_second(const Params *p, const State *s) noexcept nogil:
     """Of what is tolerated in a second: a recovery, whose count restarts, has to see in its own time what comes too often."""
-    return p.recover_fresh if s.mode == SAFETY_STATE_RECOVERING and p.recover_fresh < 1.0 else 1.0
+    return p.keys.recover_fresh if s.mode == SAFETY_STATE_RECOVERING and p.keys.recover_fresh < 1.0 else 1.0
 
 
 cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept nogil:
     cdef uint32_t w = o.wrench_fault
     cdef int64_t f = 0
-    cdef double damaged_max = share_of_a_second(p, s) * p.damaged_max
+    cdef double damaged_max = share_of_a_second(p, s) * p.keys.damaged_max
     s.sensor_silent = s.sensor_silent + o.periods if w & SENSOR_STATUS_NO_DATA else 0
-    if s.sensor_silent >= p.missing_sensor:
+    if s.sensor_silent >= p.keys.sensor_missing_periods:
         f |= FAULT_SENSOR_NO_DATA
     if w & SENSOR_STATUS_STALE:
         f |= FAULT_SENSOR_STALE
@@ -471,7 +440,7 @@ cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept 
     if w & SENSOR_STATUS_DIFFERS:
         f |= FAULT_RECORDS_DIFFER
     s.signals_silent = s.signals_silent + o.periods if o.signal_status & SENSOR_STATUS_NO_DATA else 0
-    if s.signals_silent >= p.missing_signals or o.signal_status & SENSOR_STATUS_DEVICE_FAULT:
+    if s.signals_silent >= p.keys.signals_missing_periods or o.signal_status & SENSOR_STATUS_DEVICE_FAULT:
         f |= FAULT_SIGNALS_NO_DATA
     if o.signal_status & SENSOR_STATUS_OUT_OF_RANGE:
         f |= FAULT_MECHANISM_INVALID
@@ -546,7 +515,7 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
         if s.blocked >> i & 1:
             d &= ~AFTER_BLOCKING
         s.drive_silent[i] = s.drive_silent[i] + o.periods if d & DRIVE_STATUS_NO_DATA else 0
-        if s.drive_silent[i] >= p.missing_drive:
+        if s.drive_silent[i] >= p.keys.drive_missing_periods:
             one |= FAULT_DRIVE_NO_DATA
         if d & DRIVE_STATUS_DEVICE_FAULT or d & DRIVE_STATUS_EMERGENCY:
             one |= FAULT_DRIVE_DEVICE_FAULT
@@ -561,10 +530,10 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
         if d & DRIVE_STATUS_HEARTBEAT_LOST:
             one |= FAULT_DRIVE_HEARTBEAT_LOST
         if too_often(p, &s.drive_lost[i], o.drive_lost_total[i], d & DRIVE_STATUS_LOST, s.counting, o.periods,
-                     share * p.drive_lost_max):
+                     share * p.keys.drive_lost_max):
             one |= FAULT_DRIVE_LOST
         if too_often(p, &s.drive_corrupt[i], o.drive_corrupt_total[i], d & DRIVE_STATUS_CORRUPT, s.counting, o.periods,
-                     share * p.damaged_max):
+                     share * p.keys.damaged_max):
             one |= FAULT_BUS_FAULT
         if d & DRIVE_STATUS_LIMIT_TOUCHED:
             one |= FAULT_DRIVE_LIMIT_TOUCHED
@@ -586,12 +555,12 @@ cdef int64_t hydraulic_faults(const Params *p, State *s, const Sample *o, double
     for i in range(6):
         if not (fabs(o.leg_force[i]) <= p.leg_force_max):
             f |= FAULT_LEG_FORCE_LIMIT
-        if fabs(o.leg_valve[i]) < p.valve_end and not o.drive_status[i] & DRIVE_STATUS_VALVE_SATURATED:
+        if fabs(o.leg_valve[i]) < p.keys.valve_end and not o.drive_status[i] & DRIVE_STATUS_VALVE_SATURATED:
             s.saturated_time[i] = 0.0
         else:
             # the time before the tick that first shows it is not counted
             s.saturated_time[i] += dt if s.saturated_time[i] > 0.0 else p.period
-        if s.saturated_time[i] > p.valve_time:
+        if s.saturated_time[i] > p.keys.valve_saturated:
             f |= FAULT_VALVE_SATURATED
     if p.supply_min > 0.0 and not (o.supply_pressure >= p.supply_min) and s.mode != SAFETY_STATE_BLOCKED:
         f |= FAULT_SUPPLY_PRESSURE
@@ -611,14 +580,14 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
     # latches hold, small forces are theirs; before the loop is closed, what the threshold takes for a contact belongs to it, too
     if PHASE_POSITION <= o.phase <= PHASE_CONTACT and (not o.contact or o.phase < PHASE_CLOSING) \
             and not o.mechanism_state & MECHANISM_SIGNAL_DSG:
-        s.drift = nearer(s.drift, vec(o.F_T), clip(p.period * o.periods / p.drift_time, 0.0, 1.0))
-        if norm(s.drift) > p.drift_max:
+        s.drift = nearer(s.drift, vec(o.F_T), clip(p.period * o.periods / p.keys.drift_time, 0.0, 1.0))
+        if norm(s.drift) > p.keys.drift_max:
             f |= FAULT_TARE_DRIFT
-            if p.tare_max > 0.0 and o.phase <= PHASE_CLOSING and norm(s.drift) > p.tare_max:
+            if p.keys.tare_max > 0.0 and o.phase <= PHASE_CLOSING and norm(s.drift) > p.keys.tare_max:
                 f |= FAULT_TARE_WRONG
     # units that have been nearer may touch at any distance: jammed latches drag, a thrown ring follows the target
-    if p.apart > 0.0 and o.contact and o.motion == MOTION_FREE and not o.mechanism_state & MECHANISM_SIGNAL_DSG \
-            and (s.captured or s.push.furthest <= -p.apart) and o.X_TA_measured[0] < p.contact_x - p.apart:
+    if p.keys.apart > 0.0 and o.contact and o.motion == MOTION_FREE and not o.mechanism_state & MECHANISM_SIGNAL_DSG \
+            and (s.captured or s.push.furthest <= -p.keys.apart) and o.X_TA_measured[0] < p.contact_x - p.keys.apart:
         f |= FAULT_FORCE_WITHOUT_CONTACT
     if p.force_predicted > 0.0 and o.motion == MOTION_FREE and norm(vec(o.F_T)) > p.force_predicted:
         f |= FAULT_FORCE_BEYOND_PREDICTION
@@ -648,7 +617,7 @@ cdef bint force_lacks(const Params *p, Front *front, int which, double place, do
     # behind its end the course stays as it is there
     x = place / p.course_step
     least = p.course[which][points - 1 if x >= points else <int>x]
-    if least < p.course_floor[which] or front.force[0] >= p.course_share * least or front.force[1] >= p.course_share * least:
+    if least < p.course_floor[which] or front.force[0] >= p.keys.course_share * least or front.force[1] >= p.keys.course_share * least:
         front.lacking_time = 0.0
         return False
     front.lacking_time += dt
@@ -669,7 +638,7 @@ cdef int64_t course_faults(const Params *p, State *s, const Sample *o, double dt
     cdef bint lacks
     if o.motion != MOTION_FREE or captured != s.captured:
         s.captured = captured
-        front_begins(&s.push, -p.apart)
+        front_begins(&s.push, -p.keys.apart)
         front_begins(&s.pull, 0.0)
         if o.motion != MOTION_FREE:
             return 0
@@ -701,8 +670,8 @@ cdef inline void push_of_legs(const Params *p, const Sample *o, Vec3 *push, Vec3
     push[0] = slack[0] = xyz(0.0, 0.0, 0.0)
     for i in range(6):
         rate = o.measured_leg_rate[i]
-        force = o.leg_force[i] - p.friction * clip(rate / STICK_RATE, -1.0, 1.0) - p.viscous * rate
-        hidden = p.stiction if fabs(rate) < STICK_RATE else p.stiction - p.friction
+        force = o.leg_force[i] - p.keys.leg_friction * clip(rate / STICK_RATE, -1.0, 1.0) - p.keys.leg_viscous * rate
+        hidden = p.keys.leg_stiction if fabs(rate) < STICK_RATE else p.keys.leg_stiction - p.keys.leg_friction
         u = xyz(legs.ux[i], legs.uy[i], legs.uz[i])
         push[0] = add(push[0], mul(force, u))
         slack[0] = add(slack[0], mul(hidden, xyz(fabs(u.x), fabs(u.y), fabs(u.z))))
@@ -722,8 +691,8 @@ cdef inline double beyond(double difference, double slack) noexcept nogil:
 cdef int64_t balance_faults(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
     """Forces of the legs against the load cell: see the docstring."""
     cdef Vec3 push, slack, load, v, now, left
-    cdef double near = clip(dt / p.balance_time, 0.0, 1.0), slow = clip(dt / WEIGHT_TIME, 0.0, 1.0)
-    if p.balance_max <= 0.0 or o.forward_kinematics_status != 0 or not legs_say_force(o):
+    cdef double near = clip(dt / p.keys.leg_balance_s, 0.0, 1.0), slow = clip(dt / WEIGHT_TIME, 0.0, 1.0)
+    if p.keys.leg_balance_n <= 0.0 or o.forward_kinematics_status != 0 or not legs_say_force(o):
         return 0
     push_of_legs(p, o, &push, &slack)
     load = add(push, contact_on_platform(p, o))
@@ -736,13 +705,13 @@ cdef int64_t balance_faults(const Params *p, State *s, const Sample *o, double d
     s.balance = nearer(s.balance, load, near)
     s.balance_rate = nearer(s.balance_rate, v, near)
     s.balance_slack = nearer(s.balance_slack, slack, near)
-    now = sub(s.balance, div(mul(p.moved_mass, sub(v, s.balance_rate)), p.balance_time))
+    now = sub(s.balance, div(mul(p.keys.moved_mass, sub(v, s.balance_rate)), p.keys.leg_balance_s))
     if o.motion != MOTION_FREE:
         s.weight = nearer(s.weight, now, slow)
         return 0
     left = sub(now, s.weight)
     left = xyz(beyond(left.x, s.balance_slack.x), beyond(left.y, s.balance_slack.y), beyond(left.z, s.balance_slack.z))
-    return FAULT_LEG_FORCES_DIFFER if dot(left, left) > p.balance_max * p.balance_max else 0
+    return FAULT_LEG_FORCES_DIFFER if dot(left, left) > p.keys.leg_balance_n * p.keys.leg_balance_n else 0
 
 
 cdef int64_t leg_jumps(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
@@ -751,14 +720,14 @@ cdef int64_t leg_jumps(const Params *p, State *s, const Sample *o, double dt) no
     cdef int64_t f = 0
     cdef double moved
     cdef int i
-    if p.jump <= 0.0:
+    if p.keys.leg_jump <= 0.0:
         return 0
     for i in range(6):
         s.fresh_age[i] += dt
         if o.drive_status[i] & NOT_FRESH or not (fabs(o.measured_leg[i]) < 1e6):
             continue
         moved = fabs(o.measured_leg[i] - s.fresh_leg[i])
-        if s.mode != SAFETY_STATE_NOT_ARMED and s.fresh_age[i] > 0.0 and moved > p.jump + 2.0 * p.rate_max * s.fresh_age[i]:
+        if s.mode != SAFETY_STATE_NOT_ARMED and s.fresh_age[i] > 0.0 and moved > p.keys.leg_jump + 2.0 * p.rate_max * s.fresh_age[i]:
             s.of_axis[i] |= FAULT_LEG_JUMP
             f |= FAULT_LEG_JUMP
         s.fresh_leg[i] = o.measured_leg[i]
@@ -792,22 +761,22 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
     cdef double lag = p.drive_lag if o.periods == 1 else 0.0
     for i in range(6):
         o.following_error[i] = s.leg[i] - s.rate[i] * lag - o.measured_leg[i]
-        if fabs(o.following_error[i]) <= p.following_max:  # a length that is not a number is no length that follows
+        if fabs(o.following_error[i]) <= p.keys.following_max:  # a length that is not a number is no length that follows
             s.following_time[i] = 0.0
         else:
             # the time before the tick that first shows the error is not counted
             s.following_time[i] += dt if s.following_time[i] > 0.0 else p.period
         # a leg whose power was taken stays behind its setpoint: no further fault
-        if s.following_time[i] > p.following_time and (p.power == POWER_NONE or not s.blocked >> i & 1):
+        if s.following_time[i] > p.keys.following_time and (p.power == POWER_NONE or not s.blocked >> i & 1):
             f |= FAULT_FOLLOWING_ERROR
             s.of_axis[i] |= FAULT_FOLLOWING_ERROR
-        if not (o.leg_demand[i] >= p.leg_min[i] + p.stroke_reserve and o.leg_demand[i] <= p.leg_max[i] - p.stroke_reserve):
+        if not (o.leg_demand[i] >= p.leg_min[i] + p.keys.stroke_reserve and o.leg_demand[i] <= p.leg_max[i] - p.keys.stroke_reserve):
             f |= FAULT_STROKE_LIMIT
         if not (fabs(o.leg_demand[i]) < 1e6) or not (fabs(o.leg_rate_demand[i]) < 1e6):
             f |= FAULT_SETPOINT_NOT_FINITE
     if o.setpoint_kinematics_status & SETPOINT_KINEMATICS_STATUS_OUT_OF_REACH:
         f |= FAULT_WORKSPACE
-    if o.setpoint_kinematics_status & SETPOINT_KINEMATICS_STATUS_NEAR_SINGULAR or not (o.condition <= p.condition_max):
+    if o.setpoint_kinematics_status & SETPOINT_KINEMATICS_STATUS_NEAR_SINGULAR or not (o.condition <= p.keys.condition_max):
         f |= FAULT_NEAR_SINGULAR
     if o.setpoint_kinematics_status & SETPOINT_KINEMATICS_STATUS_NOT_FINITE:
         f |= FAULT_SETPOINT_NOT_FINITE
@@ -821,7 +790,7 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
         f |= FAULT_CONTROL_FAILED
     if o.compensation_status & COMPENSATION_STATUS_CLIPPED:
         f |= FAULT_COMPENSATOR_CLIPPED
-    if o.periods > p.periods_max:
+    if o.periods > p.keys.skipped_periods_max:
         f |= FAULT_LOOP_OVERRUN
     if o.supervisor_age_ns > p.supervisor_ns:
         f |= FAULT_SUPERVISOR_SILENT
@@ -929,14 +898,14 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
     given = unit_may_give(&p.unit, &s.unit, o, o.contact_work if s.in_contact else 0.0, dt)
     if not s.in_contact:
         return 0
-    if s.energy_at_start > p.energy_floor:
+    if s.energy_at_start > p.keys.energy_floor:
         o.contact_energy_ratio = 1.0 + o.contact_work / s.energy_at_start
         given /= s.energy_at_start
         # where the next tick would lead at this power: the trip comes before the limit is passed
         ahead = o.contact_energy_ratio - contact_power(o, V_TA) * dt / s.energy_at_start
-        if ahead > 1.0 + p.energy_trip + given:
+        if ahead > 1.0 + p.keys.energy_trip + given:
             f |= FAULT_ENERGY_GAIN
-        elif o.contact_energy_ratio > 1.0 + p.energy_warn + given:
+        elif o.contact_energy_ratio > 1.0 + p.keys.energy_warn + given:
             f |= FAULT_ENERGY_WARNING
     if contact_is_over(s, o, dt):
         s.in_contact = 0
@@ -960,7 +929,7 @@ cdef inline uint32_t without_power(const Params *p, State *s, int64_t now) noexc
     cdef int64_t off = FAULTS_POWER_OFF
     cdef uint32_t axes = 0
     cdef int i
-    if s.mode == SAFETY_STATE_HELD and s.held_time > p.blocking_delay or s.mode == SAFETY_STATE_NOT_ARMED:
+    if s.mode == SAFETY_STATE_HELD and s.held_time > p.keys.blocking_delay or s.mode == SAFETY_STATE_NOT_ARMED:
         off |= FAULTS_POWER_THEN_OFF
     for i in range(6):
         if s.of_axis[i] & off & OF_ONE_DRIVE:
@@ -986,12 +955,12 @@ cdef inline void block(const Params *p, State *s, const Sample *o, int64_t now) 
             s.mode = SAFETY_STATE_BLOCKED
     if not p.blocking_valves or not s.faults & MAY_NOT_FOLLOW or s.mode == SAFETY_STATE_NOT_ARMED:
         return
-    all_axes = s.held_time > p.blocking_delay
+    all_axes = s.held_time > p.keys.blocking_delay
     for i in range(6):
         if o.drive_status[i] & DRIVE_STATUS_HYDRAULICS_BLOCKED and not s.blocked >> i & 1:
             all_axes = True
     for i in range(6):
-        if all_axes or s.following_time[i] > p.following_time or o.drive_status[i] & DRIVE_STATUS_FOLLOWING_ERROR:
+        if all_axes or s.following_time[i] > p.keys.following_time or o.drive_status[i] & DRIVE_STATUS_FOLLOWING_ERROR:
             s.blocked |= 1u << i
     if all_axes:
         s.mode = SAFETY_STATE_BLOCKED
@@ -1021,7 +990,7 @@ cdef bint runs_away(const Params *p, const State *s, const Sample *o) noexcept n
     cdef int i
     for i in range(6):
         if not o.drive_status[i] & (NOT_FRESH | DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED) and s.rate[i] == 0.0 \
-                and s.following_time[i] > p.following_time:
+                and s.following_time[i] > p.keys.following_time:
             return True
     return False
 
@@ -1034,7 +1003,7 @@ cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, dou
         for i in range(6):
             # a leg that its drive holds is not sent its own noise, nor after a transducer that disagrees with where it was sent
             if not o.drive_status[i] & (DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED) and (
-                    s.led or not (fabs(o.following_error[i]) <= p.following_max)):
+                    s.led or not (fabs(o.following_error[i]) <= p.keys.following_max)):
                 continue
             # a comparison with a NaN is false
             if not o.drive_status[i] & NOT_FRESH and p.leg_min[i] <= o.measured_leg[i] <= p.leg_max[i]:
@@ -1049,14 +1018,14 @@ cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, dou
     if found & (FAULT_OPERATOR_STOP | NOT_IN_SESSION):
         s.faults |= found
         s.mode = SAFETY_STATE_DECELERATING
-    elif s.fresh_time >= p.recover_fresh and s.led:
+    elif s.fresh_time >= p.keys.recover_fresh and s.led:
         s.faults = (s.faults | found) & ~FAULTS_STOP
         s.tripped = 0
         s.mode = SAFETY_STATE_FOLLOWING
         forget_work(s)
         for i in range(6):
             s.demand[i] = o.leg_demand[i]
-    elif s.recover_time >= p.recover_limit or p.power != POWER_NONE and runs_away(p, s, o):
+    elif s.recover_time >= p.keys.recover_limit or p.power != POWER_NONE and runs_away(p, s, o):
         if s.standing:
             s.faults = s.faults & ~FAULTS_STOP | s.standing
         s.mode = SAFETY_STATE_DECELERATING
@@ -1070,7 +1039,7 @@ cdef uint32_t next_frame(const Params *p, State *s, const Sample *o) noexcept no
         for i in range(6):
             clipped |= follow_leg(p, s, i, o.leg_demand[i] if o.phase != PHASE_IDLE else s.leg[i], o.periods)
             s.excess_time[i] = s.excess_time[i] + p.period if clipped & SETPOINT_STATUS_RATE1 << i else 0.0
-            if s.excess_time[i] > p.rate_excess_time:
+            if s.excess_time[i] > p.keys.rate_excess:
                 s.faults |= FAULT_RATE_LIMIT
         if clipped & SETPOINT_STATUS_ACCELERATION:
             s.faults |= FAULT_ACCELERATION_LIMIT
@@ -1117,7 +1086,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             s.leg[i] = sample.measured_leg[i] if fabs(sample.measured_leg[i]) < 1e6 else 0.0
         sample.leg_setpoint[i] = s.leg[i]
         sample.leg_rate_setpoint[i] = s.rate[i]
-    if s.blocked != ALL_AXES and sample.periods <= p.periods_max:
+    if s.blocked != ALL_AXES and sample.periods <= p.keys.skipped_periods_max:
         s.watchdog += 1
     sample.faults = s.faults
     sample.trip_tick = s.trip_tick
@@ -1133,10 +1102,10 @@ cdef _room_for_rounding(const Params *p):
     cdef int i
     for i in range(6):
         H = max(H, fabs(p.leg_min[i]), fabs(p.leg_max[i]))
-    least = 32.0 * 2.0**-53 * ((p.rate_max + a) ** 2 + p.braking * (H + p.rate_max * p.period))
+    least = 32.0 * 2.0**-53 * ((p.rate_max + a) ** 2 + p.keys.braking * (H + p.rate_max * p.period))
     if not a * a >= least:
-        raise ValueError(f"safety.braking_m_s2: {p.braking} m/s2 at a period of {p.period} s is lost in rounding beside legs of {H} m at "
-                         f"{p.rate_max} m/s: at least {least**0.5 / p.period:.1e} m/s2")
+        raise ValueError(f"safety.braking_m_s2: {p.keys.braking} m/s2 at a period of {p.period} s is lost in rounding beside legs of {H} m "
+                         f"at {p.rate_max} m/s: at least {least**0.5 / p.period:.1e} m/s2")
 
 
 cdef class SafetyLimits(StagePart):
@@ -1147,7 +1116,7 @@ cdef class SafetyLimits(StagePart):
         Parameter("stroke_reserve_m", "float", "m", "a demand nearer to a stroke end is a fault", 0.01, low=0.0, high=1.0,
                   stricter="higher"),
         Parameter("following_max_m", "float", "m", "following error", 0.02, low=1e-5, high=1.0,
-                  tunable=Tunable(0.02, low=1e-3, narrowed="no higher than configured"), stricter="lower"),
+                  tunable=Tunable(0.02, low=1e-3, of_configured=1.0), stricter="lower"),
         Parameter("following_time_s", "float", "s", "following error for this long", 0.05, low=0.0, high=10.0, stricter="lower"),
         Parameter("rate_excess_s", "float", "s", "demand beyond the rate limit for this long", 0.05, low=0.0, high=10.0,
                   stricter="lower"),
@@ -1189,7 +1158,7 @@ cdef class SafetyLimits(StagePart):
         Parameter("energy_warn", "float", "-", "energy gain of a contact that raises a warning", 0.05, low=0.0, high=10.0,
                   stricter="lower"),
         Parameter("energy_trip", "float", "-", "energy gain of a contact that trips (0.21 is a rebound of 1.1)", 0.2, low=0.0, high=1e6,
-                  tunable=Tunable(0.5, low=0.01, narrowed="no higher than configured"), stricter="lower"),
+                  tunable=Tunable(0.5, low=0.01, of_configured=1.0), stricter="lower"),
         Parameter("energy_floor_j", "float", "J", "contacts with less energy are not judged", 0.05, low=0.0, high=1e6, stricter="lower"),
         Parameter("supervisor_s", "float", "s", "silence of the supervisor", 5.0, low=0.1, high=60.0, stricter="lower"),
         Parameter("skipped_periods_max", "int", "-", "periods skipped at once that trip", 50, low=1, high=10000, stricter="lower"),
@@ -1224,6 +1193,7 @@ cdef class SafetyLimits(StagePart):
         cdef int i
         keys = checked(SafetyLimits.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
+        fill_safety_limits(&p.keys, keys)
         p.period = period_s
         cdef Platform legs = platform
         for i in range(6):
@@ -1232,7 +1202,7 @@ cdef class SafetyLimits(StagePart):
             raise ValueError(f"safety.braking_m_s2: {keys['braking_m_s2']} m/s2 is above the legs' limit, "
                              f"{legs.params.acceleration_max} m/s2")
         p.rate_max, p.rate_step = legs.params.rate_max, legs.params.acceleration_max * period_s
-        p.braking, p.braking_step = keys["braking_m_s2"], keys["braking_m_s2"] * period_s
+        p.braking_step = p.keys.braking * period_s
         p.closing = 0.5 * legs.params.acceleration_max
         p.closing_step = p.closing * period_s
         _room_for_rounding(p)
@@ -1245,30 +1215,19 @@ cdef class SafetyLimits(StagePart):
             if not p.leg_min[i] <= p.start_leg[i] <= p.leg_max[i]:
                 raise ValueError(f"stand.limits.start_leg_m[{i}]: {p.start_leg[i]} m is outside the stroke, "
                                  f"{p.leg_min[i]}...{p.leg_max[i]} m")
-        p.start_tolerance, p.arming_time = limits.start_tolerance_m, keys["arming_s"]
-        p.stroke_reserve, p.following_max, p.following_time = keys["stroke_reserve_m"], keys["following_max_m"], keys["following_time_s"]
+        p.start_tolerance = limits.start_tolerance_m
         p.drive_lag = delays.drive_lag_s + delays.measured_leg_delay_s
-        p.rate_excess_time, p.condition_max = keys["rate_excess_s"], keys["condition_max"]
         for i in range(3):
             p.force_max[i], p.moment_max[i] = limits.force_limit_n[i], limits.moment_limit_n_m[i]
-        p.drift_max, p.drift_time = keys["drift_max_n"], keys["drift_time_s"]
-        p.energy_warn, p.energy_trip, p.energy_floor = keys["energy_warn"], keys["energy_trip"], keys["energy_floor_j"]
         fill_unit_energy(getattr(mechanism, "gives", None), &p.unit)
-        p.damaged_max, p.drive_lost_max = keys["damaged_max_per_s"], keys["drive_lost_max_per_s"]
         p.leg_force_max, p.supply_min = legs.params.force_max, limits.supply_pressure_min_pa
-        p.blocking_valves, p.blocking_delay = limits.blocking_valves, keys["blocking_delay_s"]
-        p.valve_end, p.valve_time = keys["valve_end"], keys["valve_saturated_s"]
-        p.supervisor_ns = <int64_t>(keys["supervisor_s"] * 1e9)
-        p.recover_fresh, p.recover_limit = keys["recover_fresh_s"], keys["recover_limit_s"]
-        if not p.recover_fresh < p.recover_limit:
-            raise ValueError(f"safety.recover_limit_s: {p.recover_limit} s leaves no room for recover_fresh_s = {p.recover_fresh} s: "
-                             "must be longer")
-        p.periods_max = keys["skipped_periods_max"]
-        p.missing_sensor, p.missing_drive = keys["sensor_missing_periods"], keys["drive_missing_periods"]
-        p.missing_signals = keys["signals_missing_periods"]
-        p.jump, p.tare_max = keys["leg_jump_m"], keys["tare_max_n"]
-        p.apart, p.contact_x = (0.0, 0.0) if start is None else (keys["apart_m"], start.X_TA[0])
-        p.course_step, p.course_share = keys["course_step_m"] or 0.0, keys["course_share"]
+        p.blocking_valves = limits.blocking_valves
+        p.supervisor_ns = <int64_t>(p.keys.supervisor * 1e9)
+        if not p.keys.recover_fresh < p.keys.recover_limit:
+            raise ValueError(f"safety.recover_limit_s: {p.keys.recover_limit} s leaves no room for recover_fresh_s = "
+                             f"{p.keys.recover_fresh} s: must be longer")
+        p.keys.apart, p.contact_x = (0.0, 0.0) if start is None else (p.keys.apart, start.X_TA[0])
+        p.course_step = keys["course_step_m"] or 0.0
         for which, key in enumerate(("course_force_n", "captured_force_n", "pulled_force_n")):
             course = keys[key] or ()
             if course and keys["course_step_m"] is None:
@@ -1287,16 +1246,16 @@ cdef class SafetyLimits(StagePart):
             p.aside[i] = aside_m[i]
         if keys["predicted_force_n"] is not None:
             p.force_predicted = max(keys["predicted_share"] * keys["predicted_force_n"], PREDICTED_FLOOR)
-        if mounting is not None:
+        if mounting is None:
+            p.keys.leg_balance_n = 0.0
+        else:
             fill_mounting(&hung, mounting)
-            p.balance_max, p.target_fixed = keys["leg_balance_n"], hung.target_fixed
+            p.target_fixed = hung.target_fixed
             p.X_PM, p.X_WF = pose(hung.X_PM), pose(hung.X_WF)
         p.platform = legs.params
-        p.balance_time, p.moved_mass = keys["leg_balance_s"], keys["moved_mass_kg"]
-        p.friction, p.stiction, p.viscous = keys["leg_friction_n"], keys["leg_stiction_n"], keys["leg_viscous_n_s_per_m"]
-        if p.stiction < p.friction:
-            raise ValueError(f"safety.leg_stiction_n: {p.stiction} N is below leg_friction_n = {p.friction} N: a leg that rests holds at "
-                             "least what one that slides does")
+        if p.keys.leg_stiction < p.keys.leg_friction:
+            raise ValueError(f"safety.leg_stiction_n: {p.keys.leg_stiction} N is below leg_friction_n = {p.keys.leg_friction} N: "
+                             "a leg that rests holds at least what one that slides does")
         p.power = {"none": POWER_NONE, "axis": POWER_AXIS, "all": POWER_ALL}[limits.power_off]
         p.emergency_stop, p.guard, p.hydraulic_unit = limits.emergency_stop, limits.guard, limits.hydraulic_unit
         p.discrepancy, p.proof_test = limits.discrepancy_s, limits.proof_test
@@ -1304,7 +1263,7 @@ cdef class SafetyLimits(StagePart):
             raise ValueError("stand.limits.proof_test: there is no input with two channels to test: set emergency_stop or guard")
         for i in range(6):
             self.c.state.fresh_age[i] = -1e300
-        self.c.state.push.furthest = -p.apart
+        self.c.state.push.furthest = -p.keys.apart
         self.c.state.trip_tick = -1
         self.c.state.mode = SAFETY_STATE_NOT_ARMED
         self.plug.self = &self.c
@@ -1313,8 +1272,7 @@ cdef class SafetyLimits(StagePart):
         self.plug.state_size = sizeof(State)
         self.plug.step = step
         # supervision may only become stricter while it runs
-        self.let_tune("following_max_m", &p.following_max, p.following_max, None, p.following_max)
-        self.let_tune("energy_trip", &p.energy_trip, p.energy_trip, None, p.energy_trip)
+        tune_safety_limits(self, &p.keys, keys)
 
     def state_bounds(self):
         counts = ("sensor_lost", "sensor_corrupt", "drive_lost", "drive_corrupt")
@@ -1384,4 +1342,4 @@ cdef class SafetyLimits(StagePart):
         """Constants of the setpoint formulas, the names of `Params`; stroke ends of leg 0."""
         p = &self.c.params
         return {"period": p.period, "leg_min": p.leg_min[0], "leg_max": p.leg_max[0], "rate_max": p.rate_max, "rate_step": p.rate_step,
-                "braking": p.braking, "braking_step": p.braking_step, "closing": p.closing, "closing_step": p.closing_step}
+                "braking": p.keys.braking, "braking_step": p.braking_step, "closing": p.closing, "closing_step": p.closing_step}

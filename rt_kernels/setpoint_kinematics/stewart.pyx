@@ -15,6 +15,7 @@ from rt_kernels.algebra.values cimport (Pose, Twist, add, pose, pose_of, put_pos
 from rt_kernels.guidance.profiles cimport quintic, rotation_between
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
+from rt_kernels.setpoint_kinematics.stewart_parameters cimport StewartSetpointsParameters, fill_stewart_setpoints
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, platform_pose, platform_twist_of
 from rt_kernels.stewart.platform cimport Platform, PlatformParams, place_legs
 
@@ -26,7 +27,7 @@ cdef struct Params:
     PlatformParams platform
     Mounting mounting
     double period
-    double blend
+    StewartSetpointsParameters keys
 
 cdef struct State:
     Pose X_cmd              # previous command
@@ -83,10 +84,10 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         s.blend_time = 0.0
     s.started = 1
     s.motion = sample.motion
-    if s.blend_time < p.blend:
-        quintic(s.blend_time / p.blend, &x, &dx, &ddx)
+    if s.blend_time < p.keys.blend:
+        quintic(s.blend_time / p.keys.blend, &x, &dx, &ddx)
         X = moved(X, twist_scaled(1.0 - x, s.offset))
-        V = twist_sum(V, twist_scaled(-(dx / p.blend), s.offset))
+        V = twist_sum(V, twist_scaled(-(dx / p.keys.blend), s.offset))
         s.blend_time += dt
     s.X_cmd = X
     s.V_cmd = V
@@ -114,8 +115,8 @@ cdef class StewartSetpoints(StagePart):
         self.c.params.platform = (<Platform?>platform).params
         fill_mounting(&self.c.params.mounting, mounting)
         self.c.params.period = period_s
-        self.c.params.blend = keys["blend_s"]
-        self.c.state.blend_time = keys["blend_s"]
+        fill_stewart_setpoints(&self.c.params.keys, keys)
+        self.c.state.blend_time = self.c.params.keys.blend
         self.c.state.X_cmd = unit_pose()
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

@@ -46,6 +46,7 @@ from rt_kernels.codes cimport (PHASE_POSITION, SENSOR_STATUS_BROKEN_WIRE, SENSOR
                                WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1, WRENCH_CHANNEL_FAULT_SATURATED1)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
+from rt_kernels.wrench.six_axis_parameters cimport SixAxisParameters, fill_six_axis
 
 from rt_kernels.block_check import COUNT, FLAG
 from rt_kernels.parameters import Parameter, checked
@@ -58,10 +59,8 @@ cdef double FROZEN_WAY = 2e-4   # m, of the units since the values have been equ
 cdef double FROZEN_FORCE = 1.0  # N: less is no contact
 
 cdef struct Params:
+    SixAxisParameters keys
     double calibration[36]
-    double bias[6]
-    double range[6]             # N, N.m: a channel beyond it is out of range
-    double saturation           # counts
     double broken_low           # counts between these two are a broken wire; equal: no such check
     double broken_high
     double mass                 # carried by the load cell
@@ -73,15 +72,11 @@ cdef struct Params:
     double a[3]                 # low-pass, difference equation y = b0 x + b1 x1 + b2 x2 - a1 y1 - a2 y2 (a[0] unused)
     double b[3]
     double period
-    double frozen_time          # s, 0: not judged
-    double tare_max             # N
     int64_t tare_ticks          # over which the tare is taken, 0: none
-    int order
     int on_platform
     int target_on_cell
     int accelerometers
     int noiseless
-    int unused
 
 cdef struct State:
     double raw[6]               # newest values
@@ -111,13 +106,13 @@ cdef uint32_t check_channels(const Params *p, const Sample *s, const double *F, 
     cdef int i
     which[0] = 0
     for i in range(6):
-        if not (fabs(s.wrench_raw[i]) < p.saturation):
+        if not (fabs(s.wrench_raw[i]) < p.keys.saturation):
             status |= SENSOR_STATUS_SATURATED
             which[0] |= WRENCH_CHANNEL_FAULT_SATURATED1 << i
         if p.broken_low < p.broken_high and p.broken_low <= s.wrench_raw[i] <= p.broken_high:
             status |= SENSOR_STATUS_BROKEN_WIRE
             which[0] |= WRENCH_CHANNEL_FAULT_BROKEN_WIRE1 << i
-        if not (fabs(F[i]) <= p.range[i]):
+        if not (fabs(F[i]) <= (p.keys.range_force[i] if i < 3 else p.keys.range_moment[i - 3])):
             status |= SENSOR_STATUS_OUT_OF_RANGE
             which[0] |= WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1 << i
     return status
@@ -127,7 +122,7 @@ cdef bint frozen(const Params *p, State *st, const Sample *s, const double *F, d
     """Whether new records have brought the same six values for too long. F: calibrated."""
     cdef bint same = True
     cdef int i
-    if p.frozen_time <= 0.0:
+    if p.keys.frozen <= 0.0:
         return False
     for i in range(6):
         if s.wrench_raw[i] != st.raw[i]:
@@ -143,7 +138,7 @@ cdef bint frozen(const Params *p, State *st, const Sample *s, const double *F, d
     if s.wrench_sequence > st.sequence:
         st.equal += 1
         st.sequence = s.wrench_sequence
-    if st.equal < FROZEN_RECORDS or st.since < p.frozen_time:
+    if st.equal < FROZEN_RECORDS or st.since < p.keys.frozen:
         return False
     if not p.noiseless:
         return True
@@ -156,7 +151,7 @@ cdef void calibrate(const Params *p, const double *counts, double *F) noexcept n
     for i in range(6):
         sum = 0.0
         for j in range(6):
-            sum += p.calibration[6 * i + j] * (counts[j] - p.bias[j])
+            sum += p.calibration[6 * i + j] * (counts[j] - p.keys.bias[j])
         F[i] = sum
 
 
@@ -213,7 +208,7 @@ cdef void take_tare(const Params *p, State *st, const Sample *s, double *F) noex
             for i in range(6):
                 st.tare_sum[i] += F[i]
             if st.taring >= p.tare_ticks:
-                if norm(vec(st.tare_sum)) <= p.tare_max * st.taring:
+                if norm(vec(st.tare_sum)) <= p.keys.tare_max * st.taring:
                     for i in range(6):
                         st.tare[i] = st.tare_sum[i] / st.taring
                 st.taring = -1
@@ -224,7 +219,7 @@ cdef void take_tare(const Params *p, State *st, const Sample *s, double *F) noex
 cdef void low_pass(const Params *p, State *st, const double *F, double *out) noexcept nogil:
     cdef int i
     cdef double y
-    if p.order == 0 or not st.primed:
+    if p.keys.filter_order == 0 or not st.primed:
         # a filter that starts at its first value does not ring at switch-on
         for i in range(6):
             st.x1[i] = F[i]
@@ -347,10 +342,7 @@ cdef class SixAxis(StagePart):
             raise ValueError("wrench.calibration must be a 6x6 matrix of full rank")
         for i in range(36):
             self.c.params.calibration[i] = calibration.flat[i]
-        for i in range(6):
-            self.c.params.bias[i] = keys["bias_counts"][i]
-            self.c.params.range[i] = keys["range_force_n"][i] if i < 3 else keys["range_moment_n_m"][i - 3]
-        self.c.params.saturation = keys["saturation_counts"]
+        fill_six_axis(&self.c.params.keys, keys)
         if keys["broken_wire_counts"] is not None:
             self.c.params.broken_low, self.c.params.broken_high = keys["broken_wire_counts"]
         c, g = mounting.carried_com_m, mounting.gravity_m_s2
@@ -361,10 +353,8 @@ cdef class SixAxis(StagePart):
         self.c.params.X_S, self.c.params.X_ST = pose_from(mounting.X_S), pose_from(mounting.X_S_port)
         self.c.params.on_platform = mounting.load_cell_on == "platform"
         self.c.params.target_on_cell = mounting.unit_on_load_cell == "target"
-        self.c.params.period = period_s
-        self.c.params.frozen_time, self.c.params.noiseless = keys["frozen_s"], noiseless
-        self.c.params.tare_ticks, self.c.params.tare_max = round(keys["tare_s"] / period_s), keys["tare_max_n"]
-        self.c.params.order = keys["filter_order"]
+        self.c.params.period, self.c.params.noiseless = period_s, noiseless
+        self.c.params.tare_ticks = round(keys["tare_s"] / period_s)
         b, a, self.filter_delay_s = low_pass_coefficients(keys["filter_order"], keys["filter_corner_hz"], period_s)
         for i in range(3):
             self.c.params.b[i], self.c.params.a[i] = b[i], a[i]

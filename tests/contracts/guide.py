@@ -19,6 +19,9 @@ import numpy
 import setup as tree
 from setuptools import Extension
 
+from rt_kernels import parameter_structs
+
+parameter_structs.write(Path({package!r}).parent, [{name!r}])
 files = sorted(Path({package!r}).glob("*.pyx"))
 options = dict(include_dirs=[numpy.get_include(), {root!r}], extra_compile_args=tree.COMPILE_ARGS)
 modules = [Extension(f"{name}.{{f.stem}}", [str(f)], **options) for f in files]
@@ -41,18 +44,21 @@ def lines():
     return {(role, name): where for role, name, where in found}
 
 
-def write_package(folder):
-    """The package with every `.pyx` of the guide in it, built, and its entry points beside it. Returns the folder for `sys.path`."""
-    package = folder / PACKAGE
+def build(package, files):
+    """A package of these files in its folder, built."""
     package.mkdir()
     (package / "__init__.py").touch()
-    for name, text in blocks().items():
-        if name.endswith(".pyx"):
-            (package / name).write_text(text)
-    script = folder / "build_parts.py"
-    script.write_text(BUILD.format(root=str(ROOT), package=str(package), name=PACKAGE))
+    for name, text in files.items():
+        (package / name).write_text(text)
+    script = package.with_name("build_parts.py")
+    script.write_text(BUILD.format(root=str(ROOT), package=str(package), name=package.name))
     built = subprocess.run([sys.executable, str(script)], cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
+
+
+def write_package(folder):
+    """The package with every `.pyx` of the guide in it, built, and its entry points beside it. Returns the folder for `sys.path`."""
+    build(folder / PACKAGE, {name: text for name, text in blocks().items() if name.endswith(".pyx")})
     known = folder / f"{PACKAGE}-1.dist-info"
     known.mkdir()
     (known / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: 1\n")

@@ -135,7 +135,7 @@ def test_a_part_inside_another_is_reached_by_name(inner):
     way(test.line, k, 0.6, 3000, "approach")
     assert test.line.sample[0]["tuned"][k] == 0.6
     part, other = (t.line.stages["compensation"].fields()["free"] for t in (test, plain))
-    wanted = ("lead",) if "phase_lead" in inner else ("factor", "c")
+    wanted = ("lead",) if "phase_lead" in inner else ("keys", "c")
     assert {key: part[key] for key in wanted} == {key: other[key] for key in wanted}, "as if it had been configured so"
     assert {f"compensation.{x}" for x in ("blend_s", "hold_s", "contact.lead_factor", "contact.stiffness_factor")} <= {
         one.name for one in test.tunables

@@ -6,6 +6,7 @@ from rt_kernels.algebra.values cimport Mat3, Pose, Vec3
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.compliance cimport ArmPlace, ArmSegments
 from rt_kernels.dynamics.manipulator.joint_drive cimport Controller, ControllerState, Drive, DriveState
+from rt_kernels.dynamics.manipulator.payload_parameters cimport ManipulatorPayloadParameters
 from rt_kernels.dynamics.manipulator.resolved_rate cimport ARM_JOINTS, ARM_WAYPOINTS, RateControl, RateState
 from rt_kernels.multibody.tree cimport TreeModel, TreeWork
 
@@ -15,6 +16,7 @@ cdef enum:
 
 
 cdef struct ArmParams:
+    ManipulatorPayloadParameters keys
     two_bodies.Params pair             # active: the payload
     double h
     int inner                          # steps per period
@@ -42,9 +44,7 @@ cdef struct ArmParams:
     double L[36]                       # Cholesky factor of the payload's mass matrix at E
     double L_inverse[36]
     double decrement                   # c of D = c M # K
-    double refresh_angle
     double blend                       # part of the way per inner step
-    double stop_margin
     double force_max
     double moment_max
     double path[PATHS][ARM_WAYPOINTS][ARM_JOINTS]

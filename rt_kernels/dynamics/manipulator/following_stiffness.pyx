@@ -96,7 +96,7 @@ cdef void follow_configuration(Arm *self) noexcept nogil:
                 s.D[i] = s.D_from[i] + s.blended * (s.D_to[i] - s.D_from[i])
             return
         for i in range(p.n):
-            if fabs(s.x[p.nq + i] - s.q_stiffness[i]) > p.refresh_angle:
+            if fabs(s.x[p.nq + i] - s.q_stiffness[i]) > p.keys.refresh_angle:
                 s.refresh = REFRESH_STIFFNESS
                 return
     elif s.refresh == REFRESH_STIFFNESS:

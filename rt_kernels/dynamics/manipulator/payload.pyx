@@ -58,6 +58,7 @@ from rt_kernels.dynamics.manipulator.free_root cimport inertia_with_vehicle, joi
 from rt_kernels.dynamics.manipulator.inner_step cimport Contact, inner_step
 from rt_kernels.dynamics.manipulator.joint_drive cimport JointDrive
 from rt_kernels.dynamics.manipulator.record cimport ArmRecord
+from rt_kernels.dynamics.manipulator.payload_parameters cimport fill_manipulator_payload
 from rt_kernels.dynamics.manipulator.report cimport ARM_JOINTS_SHOWN, report
 from rt_kernels.dynamics.manipulator.resolved_rate cimport (
     ARM_JOINTS, ARM_WAYPOINTS, RATES_HAND, RATES_HOLD, RATES_PATH, RATES_SINGLE, RateState, ResolvedRate, rate_step,
@@ -354,19 +355,19 @@ cdef class ManipulatorPayload(StagePart):
             raise ValueError(f"{path.name}: manipulator.end_effector: no body {arm.end_effector!r}")
         fill_vehicle(&p.pair.active, "active vehicle", vehicles.active)
         fill_vehicle(&p.pair.target, "target vehicle", vehicles.target)
-        p.pair.range_max, p.pair.period = keys["range_max_m"], period_s
+        fill_manipulator_payload(&p.keys, keys)
+        p.pair.period = period_s
         p.inner = max(1, int(np.ceil(period_s / 5e-4 - 1e-9)))
         p.h = period_s / p.inner
         p.outer = max(1, round(8e-3 / p.h))
         p.force_max, p.moment_max = arm.force_max, arm.moment_max
-        p.refresh_angle, p.stop_margin = np.radians(keys["refresh_angle_deg"]), np.radians(keys["stop_margin_deg"])
-        p.blend = p.h / max(keys["blend_s"], p.h)
+        p.blend = p.h / max(p.keys.blend, p.h)
         grapple, camera = ((keys[f"{frame}_position_m"], keys[f"{frame}_angles_deg"]) for frame in ("grapple", "camera"))
         self._trees(bodies, arm, grapple, camera)
         self._joints(arm, keys["joint_angles_deg"], keys["locked_joint"], vehicles.active.mass_kg, keys["paths_deg"])
-        self._rate_control(arm, vehicles.active.mass_kg, np.radians(keys["path_tolerance_deg"]), keys["singular_value_min"],
-                           keys["singular_damping"])
-        self._link(arm, keys["log_decrement"])
+        self._rate_control(arm, vehicles.active.mass_kg, p.keys.path_tolerance, p.keys.singular_value_min,
+                           p.keys.singular_damping)
+        self._link(arm, p.keys.log_decrement)
         constants = repr((self.general.constants(), arm)).encode()
         p.fingerprint = int.from_bytes(hashlib.sha256(constants).digest()[:8], "little")
         self._use(self.general.fastest() if keys["kernels"] == "fastest" else self.general)

@@ -97,12 +97,12 @@ cdef unsigned int verdict(Arm *self, const Sample *sample, const ArmRecord *reco
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef const double *F = record.wrench_E
-    cdef unsigned int status = two_bodies.verdict(sample, record.energy, p.pair.range_max, s.joined)
+    cdef unsigned int status = two_bodies.verdict(sample, record.energy, p.keys.range_max, s.joined)
     cdef int i
     if s.limited:
         status |= DYNAMICS_STATUS_DRIVE_SATURATED
     for i in range(p.n):
-        if i != p.locked and (s.x[p.nq + i] < p.rates.low[i] + p.stop_margin or s.x[p.nq + i] > p.rates.high[i] - p.stop_margin):
+        if i != p.locked and (s.x[p.nq + i] < p.rates.low[i] + p.keys.stop_margin or s.x[p.nq + i] > p.rates.high[i] - p.keys.stop_margin):
             status |= DYNAMICS_STATUS_JOINT_NEAR_STOP
     if s.rates.sigma < p.rates.sigma_0:
         status |= DYNAMICS_STATUS_NEAR_SINGULAR

@@ -13,9 +13,11 @@ from libc.string cimport memset
 import numpy as np
 
 from rt_kernels.algebra.values cimport (
-    Pose, Twist, Vec3, Wrench, add, apply, cross, dot, mul, neg, pose, put_wrench, sub, twist, wrench, wrench_of, wrench_to_child, xyz,
+    Pose, Twist, Vec3, Wrench, add, apply, cross, dot, mul, neg, pose, put_wrench, sub, twist, vec, wrench, wrench_of, wrench_to_child,
+    xyz,
 )
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
+from rt_kernels.mechanisms.linear.bumper_parameters cimport BumperParameters, fill_bumper
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.block_check import FLAG
@@ -27,13 +29,8 @@ cdef struct State:
     int unused
 
 cdef struct Self:
-    double stiffness
-    double damping
-    Vec3 p0             # point of the plane, T
+    BumperParameters keys
     Vec3 n
-    Vec3 p_AQ
-    int clamp
-    int latches
     State state
 
 
@@ -41,19 +38,19 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     cdef Self *p = <Self *>self
     cdef Pose X_TA = pose(inp.X_TA)
     cdef Twist V_TA = twist(inp.V_TA)
-    cdef Vec3 p_TQ = apply(X_TA, p.p_AQ)
+    cdef Vec3 p_TQ = apply(X_TA, vec(p.keys.contact_point))
     cdef Vec3 v_Q, f
     cdef Wrench F_T
-    cdef double depth = dot(p.n, sub(p_TQ, p.p0))
+    cdef double depth = dot(p.n, sub(p_TQ, vec(p.keys.plane_point)))
     cdef double normal
     memset(out, 0, sizeof(MechanismOutput))
-    if depth > 0.0 and p.latches:
+    if depth > 0.0 and p.keys.latches:
         p.state.latched = 1
     if depth > 0.0 or p.state.latched:
         # velocity of Q relative to T
         v_Q = add(cross(V_TA.w, sub(p_TQ, X_TA.p)), V_TA.v)
-        normal = p.stiffness * depth + p.damping * dot(p.n, v_Q)
-        if p.clamp and normal < 0.0:
+        normal = p.keys.stiffness * depth + p.keys.damping * dot(p.n, v_Q)
+        if p.keys.clamp and normal < 0.0:
             normal = 0.0
         f = mul(normal, p.n)
         put_wrench(wrench_of(f, cross(p_TQ, f)), out.F_T)
@@ -86,10 +83,8 @@ cdef class Bumper(MechanismPart):
             raise ValueError("mechanism.latches: a joint that holds both ways pulls: set mechanism.clamp = false")
         n = n / np.linalg.norm(n)
         memset(&self.c, 0, sizeof(Self))
-        self.c.stiffness, self.c.damping = keys["stiffness_n_per_m"], keys["damping_n_s_per_m"]
-        self.c.clamp, self.c.latches = keys["clamp"], keys["latches"]
-        p0, p_AQ = keys["plane_point_m"], keys["contact_point_m"]
-        self.c.p0, self.c.n, self.c.p_AQ = xyz(p0[0], p0[1], p0[2]), xyz(n[0], n[1], n[2]), xyz(p_AQ[0], p_AQ[1], p_AQ[2])
+        fill_bumper(&self.c.keys, keys)
+        self.c.n = xyz(n[0], n[1], n[2])
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
@@ -104,4 +99,4 @@ cdef class Bumper(MechanismPart):
     def max_penetration(self, X_TA):
         """Depth of the contact point at the relative pose X_TA (7), m; negative: a gap."""
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
-        return dot(self.c.n, sub(apply(pose(&X[0]), self.c.p_AQ), self.c.p0))
+        return dot(self.c.n, sub(apply(pose(&X[0]), vec(self.c.keys.contact_point)), vec(self.c.keys.plane_point)))

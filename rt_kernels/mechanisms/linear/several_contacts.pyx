@@ -27,6 +27,7 @@ from rt_kernels.algebra.values cimport (
     wrench_to_child, xyz,
 )
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
+from rt_kernels.mechanisms.linear.several_contacts_parameters cimport ContactParameters, fill_contact
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.block_check import FLAG
@@ -36,16 +37,9 @@ cdef enum:
     MOST = 16
 
 cdef struct PointOnPlane:
-    double stiffness            # K
-    double damping              # B
-    double friction             # mu
+    ContactParameters keys
     double bristle_stiffness    # K_t
-    double bristle_damping      # B_t
-    Vec3 p0                     # a point of the plane, T
     Vec3 n
-    Vec3 p_AQ
-    int clamp
-    int unused
 
 cdef struct Touch:
     double p_TQ[3]              # where Q was in the step before
@@ -64,7 +58,7 @@ cdef struct Self:
 
 
 cdef inline double depth_of(const PointOnPlane *c, Vec3 p_TQ) noexcept nogil:
-    return dot(c.n, sub(p_TQ, c.p0))
+    return dot(c.n, sub(p_TQ, vec(c.keys.plane_point)))
 
 
 cdef inline Vec3 shortened(Vec3 x, double length) noexcept nogil:
@@ -79,21 +73,21 @@ cdef inline Vec3 in_plane(Vec3 n, Vec3 x) noexcept nogil:
 
 cdef Vec3 press(const PointOnPlane *c, Touch *t, Vec3 p_TQ, Vec3 v_Q, double depth) noexcept nogil:
     """Force of one contact on the target at Q, which moves at v_Q relative to T; the bristle moves on by this step."""
-    cdef double normal = c.stiffness * depth + c.damping * dot(c.n, v_Q)
+    cdef double normal = c.keys.stiffness * depth + c.keys.damping * dot(c.n, v_Q)
     cdef Vec3 f, z, f_t
-    if c.clamp and normal < 0.0:
+    if c.keys.clamp and normal < 0.0:
         normal = 0.0
     f = mul(normal, c.n)
     # the bristle follows the point as far as the cone lets it
     z = in_plane(c.n, add(vec(t.z), sub(p_TQ, vec(t.p_TQ)))) if t.touching else xyz(0.0, 0.0, 0.0)
     put(p_TQ, t.p_TQ)
     t.touching = 1
-    if c.friction > 0.0:
+    if c.keys.friction > 0.0:
         if normal < 0.0:
             normal = 0.0
-        z = shortened(z, c.friction * normal / c.bristle_stiffness)
-        f_t = add(mul(c.bristle_damping, in_plane(c.n, v_Q)), mul(c.bristle_stiffness, z))
-        f = add(f, shortened(f_t, c.friction * normal))
+        z = shortened(z, c.keys.friction * normal / c.bristle_stiffness)
+        f_t = add(mul(c.keys.bristle_damping, in_plane(c.n, v_Q)), mul(c.bristle_stiffness, z))
+        f = add(f, shortened(f_t, c.keys.friction * normal))
     put(z, t.z)
     return f
 
@@ -108,7 +102,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     cdef int i
     memset(out, 0, sizeof(MechanismOutput))
     for i in range(p.count):
-        p_TQ = apply(X_TA, p.contact[i].p_AQ)
+        p_TQ = apply(X_TA, vec(p.contact[i].keys.contact_point))
         depth = depth_of(&p.contact[i], p_TQ)
         if depth <= 0.0:
             p.state.touch[i].touching = 0
@@ -123,7 +117,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
 
 
 # of one table [[contacts]]
-CONTACT = (
+CONTACT_PARAMETERS = (
     Parameter("stiffness_n_per_m", "float", "N/m", "contact stiffness", low=1.0, high=1e10),
     Parameter("damping_n_s_per_m", "float", "N.s/m", "contact damping", 0.0, low=0.0, high=1e8),
     Parameter("friction", "float", "-", "coefficient of Coulomb friction", 0.0, low=0.0, high=2.0),
@@ -142,7 +136,7 @@ cdef class SeveralContacts(MechanismPart):
 
     PARAMETERS = (
         Parameter("contacts", "tables", "-", "the contacts, tables [[contacts]]: a point of the active unit on a plane of the target unit",
-                  of=CONTACT),
+                  of=CONTACT_PARAMETERS),
     )
     cdef Self c
 
@@ -160,12 +154,10 @@ cdef class SeveralContacts(MechanismPart):
                 raise ValueError(f"contacts[{k}].normal must not be zero, got {keys['normal']}")
             n = n / np.linalg.norm(n)
             c = &self.c.contact[k]
-            c.stiffness, c.damping, c.friction = keys["stiffness_n_per_m"], keys["damping_n_s_per_m"], keys["friction"]
+            fill_contact(&c.keys, keys)
             across = keys["bristle_stiffness_n_per_m"]
-            c.bristle_stiffness, c.bristle_damping = c.stiffness if across is None else across, keys["bristle_damping_n_s_per_m"]
-            c.clamp = keys["clamp"]
-            p0, p_AQ = keys["plane_point_m"], keys["contact_point_m"]
-            c.p0, c.n, c.p_AQ = xyz(p0[0], p0[1], p0[2]), xyz(n[0], n[1], n[2]), xyz(p_AQ[0], p_AQ[1], p_AQ[2])
+            c.bristle_stiffness = c.keys.stiffness if across is None else across
+            c.n = xyz(n[0], n[1], n[2])
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
@@ -182,7 +174,7 @@ cdef class SeveralContacts(MechanismPart):
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
         cdef Pose X_ = pose(&X[0])
         cdef int k
-        return max([depth_of(&self.c.contact[k], apply(X_, self.c.contact[k].p_AQ)) for k in range(self.c.count)])
+        return max([depth_of(&self.c.contact[k], apply(X_, vec(self.c.contact[k].keys.contact_point))) for k in range(self.c.count)])
 
     def lines(self, X_TA):
         """Screws (n, p x n) of all contacts at the relative pose X_TA (7), at the origin of T: (k, 6)."""
@@ -194,7 +186,7 @@ cdef class SeveralContacts(MechanismPart):
         cdef int k
         for k in range(self.c.count):
             c = &self.c.contact[k]
-            put_wrench(wrench_of(c.n, cross(apply(X_, c.p_AQ), c.n)), &r[k, 0])
+            put_wrench(wrench_of(c.n, cross(apply(X_, vec(c.keys.contact_point)), c.n)), &r[k, 0])
         return rows
 
     def stored_energy(self, X_TA):
@@ -204,8 +196,8 @@ cdef class SeveralContacts(MechanismPart):
         cdef double total = 0.0
         cdef int k
         for k in range(self.c.count):
-            depth = max(depth_of(&self.c.contact[k], apply(X_, self.c.contact[k].p_AQ)), 0.0)
-            total += 0.5 * self.c.contact[k].stiffness * depth * depth
+            depth = max(depth_of(&self.c.contact[k], apply(X_, vec(self.c.contact[k].keys.contact_point))), 0.0)
+            total += 0.5 * self.c.contact[k].keys.stiffness * depth * depth
             if self.c.state.touch[k].touching:
                 total += 0.5 * self.c.contact[k].bristle_stiffness * dot(vec(self.c.state.touch[k].z), vec(self.c.state.touch[k].z))
         return total

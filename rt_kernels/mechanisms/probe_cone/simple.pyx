@@ -26,6 +26,7 @@ from rt_kernels.algebra.values cimport (
 from rt_kernels.contact.primitives cimport Contact, Profile, prepare_profile, sphere_in_cavity
 from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
+from rt_kernels.mechanisms.probe_cone.simple_parameters cimport ProbeConeSimpleParameters, fill_probe_cone_simple
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.block_check import FLAG
@@ -33,18 +34,8 @@ from rt_kernels.mechanisms.probe_cone.simple_picture import ProbeConeSimplePictu
 from rt_kernels.parameters import Parameter, checked
 
 cdef struct Params:
+    ProbeConeSimpleParameters keys
     Profile cavity
-    double head_radius
-    double head_mass
-    Vec3 probe              # nominal place of the head's centre, A axes
-    double k_axial, c_axial
-    double k_lateral, c_lateral
-    double k_contact, c_contact
-    double friction
-    double slip_speed       # regularisation of the friction
-    double depth_max        # the contact law is valid up to this penetration
-    double k_latch, c_latch
-    double capture_x        # head beyond this depth is captured, and kept from coming back
 
 cdef struct State:
     double p[3]             # head in T
@@ -63,19 +54,19 @@ cdef Wrench contact_force(const Params *p, const State *s, double *deepest, doub
     cdef Wrench F_T = wrench_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0))
     cdef Vec3 v = vec(s.v), n, slip, f
     cdef double normal, rate, speed
-    cdef int i, count = sphere_in_cavity(&p.cavity, s.p, p.head_radius, contacts, 8)
+    cdef int i, count = sphere_in_cavity(&p.cavity, s.p, p.keys.head_radius, contacts, 8)
     deepest[0] = bottom[0] = 0.0
     for i in range(count):
         n = vec(contacts[i].n)
         # Kelvin-Voigt, never pulling
         rate = dot(n, v)
-        normal = p.k_contact * contacts[i].depth + p.c_contact * rate
+        normal = p.keys.contact_stiffness * contacts[i].depth + p.keys.contact_damping * rate
         if normal < 0.0:
             normal = 0.0
         # friction along the sliding velocity, smooth at zero
         slip = sub(v, mul(rate, n))
-        speed = sqrt(dot(slip, slip) + p.slip_speed * p.slip_speed)
-        f = add(mul(normal, n), mul(p.friction * normal / speed, slip))
+        speed = sqrt(dot(slip, slip) + p.keys.slip_speed * p.keys.slip_speed)
+        f = add(mul(normal, n), mul(p.keys.friction * normal / speed, slip))
         F_T = wrench_sum(F_T, wrench_of(f, cross(vec(contacts[i].r), f)))
         if contacts[i].depth > deepest[0]:
             deepest[0] = contacts[i].depth
@@ -93,13 +84,13 @@ cdef inline Vec3 base_velocity(Vec3 p_TQ, Pose X_TA, Twist V_TA) noexcept nogil:
 cdef Vec3 spring_force(const Params *p, Pose X_TA, Twist V_TA, const State *s, Vec3 *d) noexcept nogil:
     """Force of the probe on the head, T axes; d: deflection in A axes."""
     cdef Vec3 p_TH = vec(s.p)
-    cdef Vec3 p_TN = apply(X_TA, p.probe)
+    cdef Vec3 p_TN = apply(X_TA, vec(p.keys.probe))
     # rate of the deflection in the turning axes A: v_head - v_A - w x (p_head - p_A)
     cdef Vec3 rate = rotate_back(X_TA.q, sub(vec(s.v), base_velocity(p_TH, X_TA, V_TA)))
     d[0] = rotate_back(X_TA.q, sub(p_TH, p_TN))
-    return rotate(X_TA.q, xyz(-p.k_axial * d.x - p.c_axial * rate.x,
-                              -p.k_lateral * d.y - p.c_lateral * rate.y,
-                              -p.k_lateral * d.z - p.c_lateral * rate.z))
+    return rotate(X_TA.q, xyz(-p.keys.axial_stiffness * d.x - p.keys.axial_damping * rate.x,
+                              -p.keys.lateral_stiffness * d.y - p.keys.lateral_damping * rate.y,
+                              -p.keys.lateral_stiffness * d.z - p.keys.lateral_damping * rate.z))
 
 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
@@ -115,7 +106,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     memset(out, 0, sizeof(MechanismOutput))
     if not s.started:
         # the head starts at its nominal place, moving with the active unit
-        put(apply(X_TA, p.probe), s.p)
+        put(apply(X_TA, vec(p.keys.probe)), s.p)
         put(base_velocity(vec(s.p), X_TA, V_TA), s.v)
         s.started = 1
     if inp.dt > 1e-4:
@@ -129,21 +120,21 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         # the latch closes around a head that is deep enough in the socket, and opens on command
         if inp.commands & MECHANISM_COMMAND_RELEASE:
             s.latched = 0
-        elif not s.latched and s.p[0] >= p.capture_x:
+        elif not s.latched and s.p[0] >= p.keys.capture_x:
             s.latched = 1
-        if s.latched and s.p[0] < p.capture_x:
+        if s.latched and s.p[0] < p.keys.capture_x:
             # pulls at the target through the head, never pushes
-            pull = p.k_latch * (s.p[0] - p.capture_x) + p.c_latch * s.v[0]
+            pull = p.keys.latch_stiffness * (s.p[0] - p.keys.capture_x) + p.keys.latch_damping * s.v[0]
             if pull < 0.0:
                 f_latch = xyz(pull, 0.0, 0.0)
                 F_T = wrench_sum(F_T, wrench_of(f_latch, cross(vec(s.p), f_latch)))
         # head: what the probe does to it, less what it does to the target
-        put(add(vec(s.v), mul(h / p.head_mass, sub(f_spring, F_T.f))), s.v)
+        put(add(vec(s.v), mul(h / p.keys.head_mass, sub(f_spring, F_T.f))), s.v)
         put(add(vec(s.p), mul(h, vec(s.v))), s.p)
     put_wrench(F_T, out.F_T)
     # the active unit bears the opposite of the spring force, at the head's nominal place moved by the deflection
     f_A = rotate_back(X_TA.q, neg(f_spring))
-    put_wrench(wrench_of(f_A, cross(add(p.probe, d), f_A)), out.F_A)
+    put_wrench(wrench_of(f_A, cross(add(vec(p.keys.probe), d), f_A)), out.F_A)
     if deepest > 0.0:
         out.signals |= MECHANISM_SIGNAL_DK1
     if s.latched:
@@ -152,7 +143,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         out.signals |= MECHANISM_SIGNAL_DK2
     if inp.commands & MECHANISM_COMMAND_RELEASE:
         out.signals |= MECHANISM_SIGNAL_RELEASED
-    if worst > p.depth_max:
+    if worst > p.keys.penetration_max:
         out.status |= MECHANISM_STATUS_OUT_OF_RANGE
     put(xyz(-d.x, d.y, d.z), out.analog)
 
@@ -197,14 +188,7 @@ cdef class ProbeConeSimple(MechanismPart):
         for i in range(p.cavity.count):
             p.cavity.x[i], p.cavity.rho[i] = rows[i]
         prepare_profile(&p.cavity)
-        p.head_radius, p.head_mass = keys["head_radius_m"], keys["head_mass_kg"]
-        p.k_axial, p.c_axial = keys["axial_stiffness_n_per_m"], keys["axial_damping_n_s_per_m"]
-        p.k_lateral, p.c_lateral = keys["lateral_stiffness_n_per_m"], keys["lateral_damping_n_s_per_m"]
-        p.k_contact, p.c_contact = keys["contact_stiffness_n_per_m"], keys["contact_damping_n_s_per_m"]
-        p.friction, p.slip_speed = keys["friction"], keys["slip_speed_m_s"]
-        p.depth_max = keys["penetration_max_m"]
-        p.k_latch, p.c_latch, p.capture_x = keys["latch_stiffness_n_per_m"], keys["latch_damping_n_s_per_m"], keys["capture_x_m"]
-        p.probe = xyz(keys["probe_m"][0], keys["probe_m"][1], keys["probe_m"][2])
+        fill_probe_cone_simple(&p.keys, keys)
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
@@ -219,11 +203,11 @@ cdef class ProbeConeSimple(MechanismPart):
     def max_penetration(self, X_TA):
         """Depth of the undeflected head in the cavity's surface at the relative pose X_TA (7), m; 0 without contact."""
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
-        cdef Vec3 centre = apply(pose(&X[0]), self.c.params.probe)
+        cdef Vec3 centre = apply(pose(&X[0]), vec(self.c.params.keys.probe))
         cdef Contact contacts[8]
         cdef double deepest = 0.0
         cdef int i, n
-        n = sphere_in_cavity(&self.c.params.cavity, &centre.x, self.c.params.head_radius, contacts, 8)
+        n = sphere_in_cavity(&self.c.params.cavity, &centre.x, self.c.params.keys.head_radius, contacts, 8)
         for i in range(n):
             if contacts[i].depth > deepest:
                 deepest = contacts[i].depth
