@@ -19,7 +19,10 @@ def emulator(variant: str) -> Any:
     """The class; variant: one of this folder, or "module:Class". Raises ValueError."""
     module, _, name = variant.partition(":")
     try:
-        return getattr(importlib.import_module(module), name) if name else emulators()[variant]
+        part = getattr(importlib.import_module(module), name) if name else emulators()[variant]
+        if isinstance(part.VARIANTS, dict):
+            return part
+        raise ValueError("no emulator")
     except (ImportError, AttributeError, KeyError, ValueError) as error:
         raise ValueError(f"sensor.variant = {variant!r}: must be one of {', '.join(emulators())}, or module:Class") from error
 

@@ -86,6 +86,9 @@ def test_faults_that_a_wire_cannot_have_are_refused():
     for key, value, limit in (("sinc_length", 50, "51 ... 512"), ("rate_code", 5, "0 ... 4")):
         with pytest.raises(ValueError, match=rf"^sensor\.bota\.{key}: must be a whole number within {limit}, got {value}$"):
             complete({"sensor": {"variant": "bota", "bota": {key: value}}})
+    for variant in ("nothing", "no_such_module:Sensor", "json:dumps", "json:nothing", 3):
+        with pytest.raises(ValueError, match=r"^sensor\.variant = .*: must be one of .*bota, .*, or module:Class$"):
+            complete({"sensor": {"variant": variant}})
     with pytest.raises(ValueError, match="^sensor.bto: unknown key, value {}; keys: boot_s, bota"):
         complete({"sensor": {"variant": "bota", "bto": {}}})
 
