@@ -27,6 +27,7 @@ ROLES: dict[str, str] = {
     "mechanism_signals": "port: reads the sensors of the docking mechanism",
     "commands": "port: commands and hand controllers of the operators",
     "simulated": "port: a stand in software",
+    "emulated_sensors": "force sensor in software for the port of the same name, on the wire of a virtual stand",
     **{role: f"stage: {does}" for role, does, *_ in STAGES},
     "mechanisms": "docking mechanism in software, carried by a virtual stand",
 }
@@ -78,6 +79,12 @@ PARTS: dict[str, dict[str, str]] = {
         "virtual_stand": "drivers.simulated.virtual_stand:VirtualStandPort",
         "hydraulic_stand": "drivers.simulated.virtual_stand:HydraulicStandPort",
         "ideal_stand": "drivers.simulated.ideal_stand:IdealStandPort",
+    },
+    "emulated_sensors": {
+        "rdt": "drivers.simulated.sensor_emulators.rdt:EmulatedRdt",
+        "bota_serial": "drivers.simulated.sensor_emulators.bota:EmulatedBota",
+        "robotiq_ft300": "drivers.simulated.sensor_emulators.robotiq:EmulatedRobotiq",
+        "ati_can": "drivers.simulated.sensor_emulators.netcanoem:EmulatedNetcanoem",
     },
     "forward_kinematics": {
         "stewart_forward": "rt_kernels.forward_kinematics.stewart:StewartForward",
@@ -133,11 +140,6 @@ PARTS: dict[str, dict[str, str]] = {
         "several_contacts": "rt_kernels.mechanisms.linear.several_contacts:SeveralContacts",
     },
 }
-
-# Port of a force sensor → the sensor in software that the virtual stand has for it, "": the one that its key `variant` names.
-EMULATORS = {"rdt": "", "bota_serial": "bota", "robotiq_ft300": "robotiq", "ati_can": "netcanoem"}
-# Parameters of such a port that the stand file does not give: a process on the same machine may be delayed longer than a device.
-PATIENCE = {"ati_can": {"answer_ticks": 100}}
 
 # Parts that the server takes where no file names one; nothing else in the server names one.
 FILLED = {"commands": "latch", "control": "press_thrust"}  # role → part, of the tables that a test may leave out

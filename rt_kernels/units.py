@@ -15,8 +15,8 @@ COUNTED = {"1/N": "per_newton", "1/(N.m)": "per_newton_metre", "1/m": "per_metre
 # Endings that no key without a unit may have. Single letters but m and s stay free: a key may well end in _n.
 ENDINGS = ("m", "s", "ms", "hz", "kg", "deg", "rad", "n_m", "kg_m2", "per_m", "per_s", "per_rad", "m_s", "m_s2")
 # Keys that say no unit. Those of the drives belong to the fingerprint of the arms in logs.
-NAMED = {"bitrate", "baud", "log_every", "analog_scale", "analog_offset", "centre", "range", "torque_constant", "back_emf_constant",
-         "inner_gain", "outer_integral_gain"}  # fmt: skip
+NAMED = {"bitrate", "baud", "bits_per_second", "log_every", "analog_scale", "analog_offset", "centre", "range", "torque_constant",
+         "back_emf_constant", "inner_gain", "outer_integral_gain"}  # fmt: skip
 
 
 def suffix(unit: str) -> str:

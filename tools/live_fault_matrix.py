@@ -126,7 +126,7 @@ def shown(records: np.ndarray, fault) -> int | None:
 
 def of_sensor(part: str) -> list:
     """The faults that this sensor can show."""
-    variant = registry.EMULATORS[part] or "onrobot"
+    variant = "onrobot" if part == "rdt" else registry.parts("emulated_sensors")[part]
     found = []
     for fault in EMULATED:
         if fault.at == "sensor":

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from drivers.simulated.sensor_emulators import shows
 from rt_kernels.layout import INJECTIONS
 from rt_kernels.parameters import Parameter, checked
 
@@ -50,47 +51,9 @@ SCHEDULED = (
     Parameter("value", "float", "of the fault", "how much; the default shows the fault", None, low=-1e12, high=1e12),
 )
 
-_STATUS_WORDS = {
-    "net_ft": {
-        "sensor_saturated": 0x80020000,
-        "sensor_out_of_range": 0x80020000,
-        "sensor_device_fault": 0x90000000,
-        "sensor_busy": 0,
-        "sensor_broken_gauge": 0x80020000,
-        "sensor_threshold": 0x80010000,
-        "sensor_supply": 0x80000020,
-        "sensor_temperature": 0x80000004,
-    },
-    "axia": {
-        "sensor_saturated": 0x88000000,
-        "sensor_out_of_range": 0xC0000000,
-        "sensor_device_fault": 0x80000020,
-        "sensor_busy": 0x00000008,
-        "sensor_broken_gauge": 0x80000004,
-        "sensor_threshold": 0x80010000,
-        "sensor_supply": 0x80000002,
-        "sensor_temperature": 0x80000001,
-    },
-    "onrobot": dict.fromkeys(
-        ("sensor_saturated", "sensor_out_of_range", "sensor_device_fault", "sensor_broken_gauge", "sensor_supply", "sensor_temperature"), 1
-    ),
-    "bota": {"sensor_out_of_range": 0x0002, "sensor_saturated": 0x0004},
-    # no status word: every channel at full scale
-    "robotiq": {"sensor_saturated": 1},
-    # the word is of 16 bits; the next one is every gage at full scale
-    "netcanoem": {"sensor_saturated": 0x10000, "sensor_device_fault": 0x8008, "sensor_supply": 0x8010, "sensor_temperature": 0x8800},
-}
-# What the wire of a sensor cannot do: records overtake each other in a network only, a stream is taken over by its newest client.
-_ON_THE_NETWORK = {"sensor_rollover", "sensor_taken_over", "sensor_reorder"}
-_NOT_ON_THE_WIRE = {
-    "net_ft": {"sensor_noise", "sensor_checksum", "sensor_slow", "sensor_reboot"},
-    "axia": {"sensor_noise", "sensor_checksum", "sensor_slow", "sensor_reboot"},
-    "onrobot": {"sensor_checksum"},
-    "bota": _ON_THE_NETWORK,
-    "robotiq": _ON_THE_NETWORK | {"sensor_status_word"},
-    "netcanoem": {"sensor_rollover", "sensor_taken_over", "sensor_checksum"},
-}
-SENSORS = tuple(_STATUS_WORDS)
+# classes of the status word of a force sensor
+_CLASSES = ("sensor_saturated", "sensor_out_of_range", "sensor_device_fault", "sensor_busy", "sensor_broken_gauge", "sensor_threshold",
+            "sensor_supply", "sensor_temperature")  # fmt: skip
 
 
 def scheduled(faults: Sequence[Mapping[str, Any]], known: Mapping[str, int] = IN_PROCESS) -> list[tuple[float, int, int, float]]:
@@ -116,12 +79,13 @@ def wire_fault(name: str, value: float | None, variant: str) -> tuple[int, float
     if name not in known:
         raise ValueError(f"fault {name!r} is unknown; there are: {', '.join(known)}")
     injection = BY_NAME[name]
-    if name in _STATUS_WORDS["net_ft"]:
-        word = _STATUS_WORDS[variant].get(name, 0)
+    words, without = shows(variant)
+    if name in _CLASSES:
+        word = words.get(name, 0)
         if not word:
             raise ValueError(f"fault {name!r}: the status word of {variant} has no such class")
         return BY_NAME["sensor_status_word"].number, float(word)
-    if name in _NOT_ON_THE_WIRE[variant]:
+    if name in without:
         raise ValueError(f"fault {name!r}: the wire of {variant} has no such fault")
     return injection.number, injection.value if value is None else float(value)
 

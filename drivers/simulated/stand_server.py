@@ -9,32 +9,29 @@ started it, however that ended. At the end it prints one line of JSON with its c
 `drivers.simulated.stand_server_client.StandProcess` starts it from Python.
 """
 
-import contextlib
 import ctypes
-import http.server
 import importlib
 import json
 import os
 import select
 import signal
 import socket
-import socketserver
-import struct
 import sys
 import threading
 import tomllib
-import tty
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from drivers.simulated.injections import BY_NAME, SENSORS, wire_fault
+from drivers.simulated.emulated_sensor import bound
+from drivers.simulated.injections import BY_NAME, wire_fault
 from drivers.simulated.plant import PlantPart
+from drivers.simulated.sensor_emulators import emulator
 from drivers.simulated.stand_server_loop import StandLoop
-from drivers.wrench_sensors.rdt_scaling import XML_PAGE, newton_metres_per_unit, newtons_per_unit
 from rt_kernels.context import Mounting
+from rt_kernels.parameters import Parameter, checked
 from rt_kernels.stewart.platform import Platform
 
 # Every table and key with its default; a port 0 is chosen by the system.
@@ -45,33 +42,7 @@ DEFAULTS: dict[str, Any] = {
     "lock_memory": False,
     "control_port": 0,
     "plant": {},  # platform, mounting, mechanism and the keys of drivers.simulated.plant (see make_plant)
-    "sensor": {
-        "variant": "net_ft",
-        "rate_hz": 2000.0,
-        "counts_per_force": 0,  # what the device states; 0: as the plant makes its counts
-        "counts_per_torque": 0,
-        "force_unit": "N",
-        "torque_unit": "Nm",
-        "buffer_size": 10,
-        "serial": "SIM00001",
-        "calibration": "simulated stand",
-        "stream_port": 0,
-        "http_port": 0,
-        "calibration_port": 0,
-        "boot_s": 0.3,  # of a sensor that is no RDT device, from power-up to its first word
-        "bota": {"sinc_length": 512, "rate_code": 4, "force_range_n": 0.0, "torque_range_n_m": 0.0},  # as stored; range 0: without end
-        "robotiq": {"rate_hz": 100.0, "bits_per_second": 19200},
-        "netcanoem": {
-            "base": 127,
-            "port": 0,
-            "bits_per_second": 1000000,
-            "counts_per_force": 1000,
-            "counts_per_torque": 1000,
-            "force_range_n": 3000.0,
-            "torque_range_n_m": 600.0,
-            "serial": "FT00001",
-        },
-    },
+    "sensor": {},  # variant, boot_s and the keys of the emulator (see sensor_table)
     "drives": {
         "profile": "cia402",
         "wire": "can",  # or "ethercat": six slaves on a raw socket
@@ -138,41 +109,15 @@ MACHINE_CHANNELS: dict[str, dict[str, Any]] = {
         "hydraulics_blocked_bit": 18,
     },
 }
-_SENSOR_LIMITS = (
-    ("rate_hz", 1, 8000, "Hz"),
-    ("boot_s", 0, 60, "s"),
-    ("bota.sinc_length", 51, 512, "samples"),
-    ("bota.rate_code", 0, 4, ""),
-    ("bota.force_range_n", 0, 1e6, "N"),
-    ("bota.torque_range_n_m", 0, 1e6, "N.m"),
-    ("robotiq.rate_hz", 1, 100, "Hz"),
-    ("robotiq.bits_per_second", 19200, 115200, "bit/s"),
-    ("netcanoem.base", 0, 127, ""),
-    ("netcanoem.bits_per_second", 125000, 1000000, "bit/s"),
-    ("netcanoem.counts_per_force", 1, 2**31 - 1, "counts per N"),
-    ("netcanoem.counts_per_torque", 1, 2**31 - 1, "counts per N.m"),
-    ("netcanoem.force_range_n", 1, 1e6, "N"),
-    ("netcanoem.torque_range_n_m", 0.1, 1e6, "N.m"),
-)
+_BOOT_S = Parameter("boot_s", "float", "s", "of a sensor that boots, from power-up to its first word", 0.3, 0.0, 60.0)
 _FAULT_KEYS = {"name", "index", "value", "at_s", "duration_s"}
-_GAUGE_16_FACTOR = 10000  # counts per step of the 16-bit values of the TCP interface
 _MCL_CURRENT = 1
 
 
 def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with all defaults. Raises ValueError naming the key that is unknown or the value that cannot be."""
     config = _merged("", DEFAULTS, given)
-    sensor, drives = config["sensor"], config["drives"]
-    if sensor["variant"] not in SENSORS:
-        raise ValueError(f"sensor.variant = {sensor['variant']!r}: must be one of {', '.join(SENSORS)}")
-    for key, low, high, unit in _SENSOR_LIMITS:
-        table, _, last = key.rpartition(".")
-        _within(f"sensor.{key}", (sensor[table] if table else sensor)[last], low, high, unit)
-    for key in ("counts_per_force", "counts_per_torque"):
-        _within(f"sensor.{key}", sensor[key], 0, 2**32 - 1, "counts")
-    _within("sensor.buffer_size", sensor["buffer_size"], 1, 40, "records")
-    newtons_per_unit(sensor["force_unit"])
-    newton_metres_per_unit(sensor["torque_unit"])
+    config["sensor"], drives = sensor_table(config["sensor"]), config["drives"]
     if drives["profile"] not in ("cia402", "cia408"):
         raise ValueError(f"drives.profile = {drives['profile']!r}: must be cia402 or cia408")
     if drives["wire"] not in ("can", "ethercat"):
@@ -201,8 +146,26 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     for fault in config["faults"]:
         if unknown := set(fault) - _FAULT_KEYS:
             raise ValueError(f"faults: unknown key {sorted(unknown)[0]!r}; there are: {', '.join(sorted(_FAULT_KEYS))}")
-        wire_fault(fault.get("name", ""), fault.get("value"), sensor["variant"])
+        wire_fault(fault.get("name", ""), fault.get("value"), config["sensor"]["variant"])
     return config
+
+
+def sensor_table(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The sensor's table with all defaults: `variant` (one of the emulators, or "module:Class"), `boot_s`, and the keys of the emulator, in
+    a table that is named like its module, or beside these. Raises ValueError."""
+    keys = dict(given)
+    variant = str(keys.pop("variant", "net_ft"))
+    part = emulator(variant)
+    table = _table_of(part)
+    own = [Parameter(table, "table", "-", "keys of the emulator", {})] if table else part.PARAMETERS
+    keys = {"variant": variant, **checked((_BOOT_S, *own), keys, "sensor")}
+    if table:
+        keys[table] = checked(part.PARAMETERS, keys[table], f"sensor.{table}")
+    return keys
+
+
+def _table_of(part: Any) -> str:
+    return getattr(part, "TABLE", part.__module__.rpartition(".")[2])
 
 
 def make_plant(table: Mapping[str, Any]) -> PlantPart:
@@ -230,10 +193,10 @@ def _merged(path: str, default: Mapping[str, Any], given: Mapping[str, Any]) -> 
             raise ValueError(f"{where}: no such key; there are: {', '.join(default)}")
         if key == "module" and value is None:
             result[key] = None
-        elif isinstance(default[key], dict) and key != "plant":
+        elif isinstance(default[key], dict):
             if not isinstance(value, Mapping):
                 raise ValueError(f"{where} = {value!r}: must be a table")
-            result[key] = _merged(f"{where}.", default[key], value)
+            result[key] = _merged(f"{where}.", default[key], value) if default[key] else value
         else:
             if not _same_kind(default[key], value):
                 raise ValueError(f"{where} = {value!r}: must be like {default[key]!r}")
@@ -256,177 +219,12 @@ def _within(key: str, value: Any, low: float, high: float, unit: str) -> None:
         raise ValueError(f"{key} = {value!r}: must be {low}...{high} {unit}".rstrip())
 
 
-def counts_per_unit(sensor: Mapping[str, Any], scale: list[float] | None) -> tuple[int, int]:
-    """Counts per force and torque unit as the device states them: given, or from the plant (scale None: bare gauges, 1)."""
-    per_newton, per_newton_metre = (scale[0], scale[3]) if scale is not None else (1.0, 1.0)
-    force = int(sensor["counts_per_force"]) or round(per_newton * newtons_per_unit(sensor["force_unit"]))
-    torque = int(sensor["counts_per_torque"]) or round(per_newton_metre * newton_metres_per_unit(sensor["torque_unit"]))
-    if not (1 <= force < 2**32 and 1 <= torque < 2**32):
-        raise ValueError(f"sensor: {force} counts per {sensor['force_unit']}, {torque} per {sensor['torque_unit']}: must fit in 32 bits")
-    return force, torque
-
-
-def gages(board: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Calibration matrix of a NETCANOEM board (counts per gage value, 6 x 6, single precision as the device holds it), and the gage values
-    per N and N.m that it inverts.
-
-    Three beams at 120 degrees: a gage on each for what bends it out of the plane (Fz, Mx, My), one for what bends it in the plane (Fx, Fy,
-    Mz). All components at their ranges together stay within 16 bits.
-    """
-    angle = np.radians([0.0, 120.0, 240.0])
-    sine, cosine, one, none = np.sin(angle), np.cos(angle), np.ones(3), np.zeros(3)
-    out_of_plane = np.stack([none, none, one, sine, -cosine, none], axis=1)
-    in_plane = np.stack([-sine, cosine, none, none, none, one], axis=1)
-    share = np.empty((6, 6))
-    share[0::2], share[1::2] = out_of_plane, in_plane
-    per_unit = 1.0 / np.repeat([board["force_range_n"], board["torque_range_n_m"]], 3)
-    gage_of = 13000.0 * share * per_unit
-    counts = np.repeat([board["counts_per_force"], board["counts_per_torque"]], 3)
-    return (counts[:, None] * np.linalg.inv(gage_of)).astype(np.float32), gage_of
-
-
-SERIAL = ("bota", "robotiq")
-
-
-class SetUpServers:
-    """What a sensor answers before the run: the XML page by HTTP and the TCP interface (commands 0 read, 1 calibration info)."""
-
-    def __init__(self, address: str, sensor: Mapping[str, Any], counts: tuple[int, int], gauge: Any):
-        page = _page(sensor, counts)
-        path = XML_PAGE[sensor["variant"]]
-
-        class Page(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if self.path.split("?")[0] != path:
-                    self.send_error(404)
-                    return
-                self.send_response(200)
-                self.send_header("Content-Type", "text/xml")
-                self.send_header("Content-Length", str(len(page)))
-                self.end_headers()
-                self.wfile.write(page)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        class Interface(socketserver.BaseRequestHandler):
-            def handle(self) -> None:
-                self.request.settimeout(5.0)
-                while True:
-                    try:
-                        request = self.request.recv(20, socket.MSG_WAITALL)
-                    except OSError:
-                        return
-                    if len(request) != 20:
-                        return
-                    if reply := _tcp_reply(request, sensor, counts, gauge()):
-                        self.request.sendall(reply)
-
-        class Server(socketserver.ThreadingTCPServer):
-            allow_reuse_address = True
-            daemon_threads = True
-
-        self._servers = [
-            Server((address, sensor["http_port"]), Page),
-            Server((address, sensor["calibration_port"]), Interface),
-        ]
-        self.http_port, self.calibration_port = (s.server_address[1] for s in self._servers)
-        for server in self._servers:
-            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-
-    def close(self) -> None:
-        """Stops the servers of the set-up requests and closes their ports."""
-        for server in self._servers:
-            server.shutdown()
-            server.server_close()
-
-
-def _page(sensor: Mapping[str, Any], counts: tuple[int, int]) -> bytes:
-    cal, force, torque = ("cal", "calfu", "caltu") if sensor["variant"] == "onrobot" else ("cfg", "scfgfu", "scfgtu")
-    return (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<netft><runstat>0x00000000</runstat><calsn>{sensor["serial"]}</calsn>'
-        f"<calpn>{sensor['calibration']}</calpn><{cal}cpf>{counts[0]}</{cal}cpf>"
-        f"<{cal}cpt>{counts[1]}</{cal}cpt><{force}>{sensor['force_unit']}</{force}>"
-        f"<{torque}>{sensor['torque_unit']}</{torque}><comrdtrate>{sensor['rate_hz']:g}</comrdtrate>"
-        f"<comrdtbsiz>{sensor['buffer_size']}</comrdtbsiz></netft>\n"
-    ).encode()
-
-
-_FORCE_CODE = {"lbf": 1, "n": 2, "klbf": 3, "kn": 4, "kgf": 5, "gf": 6}
-_TORQUE_CODE = {"lbf-in": 1, "lbf-ft": 2, "nm": 3, "nmm": 4, "kgf-cm": 5, "knm": 6}
-
-
-def _tcp_reply(request: bytes, sensor: Mapping[str, Any], counts: tuple[int, int], gauge: list[float]) -> bytes:
-    if request[0] == 0:
-        steps = [max(-32768, min(32767, round(count / _GAUGE_16_FACTOR))) for count in gauge]
-        return struct.pack(">HH6h", 0x1234, 0, *steps)
-    if request[0] == 1:
-        return struct.pack(
-            ">HBBII6H",
-            0x1234,
-            _FORCE_CODE[sensor["force_unit"].lower()],
-            _TORQUE_CODE.get(sensor["torque_unit"].lower(), 3),
-            *counts,
-            *[_GAUGE_16_FACTOR] * 6,
-        )
-    return b""
-
-
-def bound(address: str, port: int) -> socket.socket:
-    """A non-blocking UDP socket with room for a stall of the machine."""
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.setblocking(False)
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    s.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_TIMESTAMPNS", 35), 1)
-    s.bind((address, port))
-    return s
-
-
 def raw(interface: str) -> socket.socket:
     """A non-blocking raw socket for EtherCAT frames, with stamps of arrival. Raises OSError without an interface or a right to it."""
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(0x88A4))
     s.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_TIMESTAMPNS", 35), 1)
     s.bind((interface, 0x88A4))
     return s
-
-
-class SensorWire:
-    """The device's end of the force sensor's wire. fd: what the loop serves; ports: how the other end reaches it.
-
-    RDT: a UDP socket with the servers of the set-up. Serial: a pseudo-terminal's master; its other end stays open here too: no reader on
-    the line does not wake the loop. CAN: a UDP socket for frames.
-    """
-
-    def __init__(self, address: str, sensor: Mapping[str, Any]):
-        self._closing = contextlib.ExitStack()
-        variant = sensor["variant"]
-        self.ports: dict[str, Any] = {}
-        if variant in SERIAL:
-            self.fd, other = os.openpty()
-            for fd in (self.fd, other):
-                self._closing.callback(os.close, fd)
-            tty.setraw(other)
-            os.set_blocking(self.fd, False)
-            self.ports["device"] = os.ttyname(other)
-        else:
-            port = sensor["netcanoem"]["port"] if variant == "netcanoem" else sensor["stream_port"]
-            s = self._closing.enter_context(bound(address, port))
-            self.fd, port = s.fileno(), s.getsockname()[1]
-            if variant == "netcanoem":
-                self.ports |= {"link": f"udp:{address}:{port}", "base_identifier": sensor["netcanoem"]["base"]}
-            else:
-                self.ports |= {"variant": variant, "address": address, "stream_port": port}
-
-    def serve_set_up(self, address: str, sensor: Mapping[str, Any], scale: list[float] | None, gauge: Any) -> None:
-        """Starts the servers of an RDT device's set-up; other sensors tell everything on their wire."""
-        if "stream_port" in self.ports:
-            servers = SetUpServers(address, sensor, counts_per_unit(sensor, scale), gauge)
-            self._closing.callback(servers.close)
-            self.ports |= {"http_port": servers.http_port, "calibration_port": servers.calibration_port}
-
-    def close(self) -> None:
-        """Ends the servers and closes the wire."""
-        self._closing.close()
 
 
 class Stand:
@@ -440,31 +238,32 @@ class Stand:
         links = [] if on_ethercat else [bound(address, drives["ports"][k]) for k in range(max(drives["axis_link"]) + 1)]
         if module is not None:
             links.append(bound(address, module["port"]))
-        if sensor["variant"] not in XML_PAGE and plant.sensor_scale is None:
-            raise ValueError(f"sensor.variant = {sensor['variant']!r}: needs a plant whose counts are forces and torques, not bare gauges")
-        self._wire, self._control = SensorWire(address, sensor), bound(address, config["control_port"])
+        part, variant = emulator(sensor["variant"]), sensor["variant"]
+        if not part.BARE_GAUGES and plant.sensor_scale is None:
+            raise ValueError(f"sensor.variant = {variant!r}: needs a plant whose counts are forces and torques, not bare gauges")
+        keys = sensor[_table_of(part)] if _table_of(part) else sensor
+        own = part(**{p.key: keys[p.key] for p in part.PARAMETERS})
+        self._control = bound(address, config["control_port"])
         line = [raw(drives["interface"])] if on_ethercat else []
-        self._sockets: list[Any] = [*links, self._wire, self._control, *line]
-        matrix, gage_of = gages(sensor["netcanoem"])
-        board = sensor["netcanoem"] | {"matrix": matrix, "gage_of": gage_of}
+        self._sockets: list[Any] = [*links, own, self._control, *line]
+        at_sensor = own.open(address, variant, plant.sensor_scale)
         faults = []
         for f in config["faults"]:
-            number, value = wire_fault(f["name"], f.get("value"), sensor["variant"])
+            number, value = wire_fault(f["name"], f.get("value"), variant)
             at_s = 0.0 if BY_NAME[f["name"]].at_start else f.get("at_s", 0.0)
             faults.append((number, int(f.get("index", -1)), value, at_s, f.get("duration_s", 0.0)))
         self.loop = StandLoop(
             plant,
             [s.fileno() for s in links],
-            self._wire.fd,
+            own,
+            sensor["boot_s"],
             self._control.fileno(),
             drives,
-            sensor | {"netcanoem": board},
             module,
             faults,
             config["truth_s"] if config["truth_file"] else 0.0,
             line[0].fileno() if on_ethercat else -1,
         )
-        self._wire.serve_set_up(address, sensor, plant.sensor_scale, self.loop.gauge)
         names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
         wired = ("watchdog_axis", "watchdog_outputs") if drives["watchdog_axis"] >= 0 else ()
         of_drives = " ".join(names[: len(names) - (module is not None)])
@@ -473,10 +272,10 @@ class Stand:
         of_terminal = {"watchdog_slave": terminal, "watchdog_outputs": drives["watchdog_outputs"]} if terminal >= 0 else {}
         at = {"interface": drives["master_interface"], "slaves": drives["slaves"], **of_terminal} if on_ethercat else on_can
         self.ports: dict[str, Any] = {
-            "wrench_sensors": self._wire.ports,
+            "wrench_sensors": at_sensor,
             "drives": {**at, "counts_per_metre": drives["counts_per_metre"], "zero_m": drives["zero_m"], "feed_m": drives["feed_m"]},
             "control_port": self._control.getsockname()[1],
-            "sensor": sensor["variant"],
+            "sensor": variant,
             "machine": "linear" if plant.machine is None else "hydraulic",
         }
         if plant.machine is not None and not on_ethercat:

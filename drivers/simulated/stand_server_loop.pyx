@@ -1,8 +1,8 @@
 """The loop of the stand in software as a process of its own: one thread, no interpreter, the protocols of the real devices.
 
 The drives are six CANopen nodes, or six EtherCAT slaves on a raw socket (`ethercat_segment`): these take their setpoints and measure with
-SYNC0 of their distributed clocks, at whose moment the plant then stands. The force sensor speaks RDT on UDP, or it is one of
-`drivers.simulated.sensor_emulators` on its own wire.
+SYNC0 of their distributed clocks, at whose moment the plant then stands. The force sensor is any that has the plug of
+`drivers.simulated.emulated_sensor`, on its own wire.
 
 One pass: wait until a datagram comes or a record is due; advance the plant in 50 us steps up to now; serve what came (CAN frames, the
 sensor's requests, control datagrams); send the records that are due, each with the plant advanced to its own time; heartbeats, time-outs,
@@ -25,12 +25,9 @@ from drivers.raw_frames.frame_io cimport (
     IO_BATCH,
     POLLIN,
     can_frame,
-    io_load_be16,
-    io_load_be32,
     io_load_le16,
     io_load_le32,
     io_now_ns,
-    io_receive_frames,
     io_receive_frames_stamped,
     io_receive_datagrams,
     io_receive_from,
@@ -38,12 +35,12 @@ from drivers.raw_frames.frame_io cimport (
     io_send_to,
     io_set_core,
     io_set_fifo,
-    io_store_be32,
     io_store_le32,
     io_wait_readable,
     pollfd,
     sockaddr_in,
 )
+from drivers.simulated.emulated_sensor cimport NEVER, EmulatedSensor, SensorPlug, SensorWire, drop_messages, send_messages, sensor_next_ns
 from drivers.simulated.ethercat_segment cimport (
     SLAVE_FMMUS,
     EtherCatSegment,
@@ -69,35 +66,7 @@ from drivers.simulated.plant cimport (
     plant_set_commands,
     plant_set_target,
 )
-from drivers.simulated.sensor_emulators.bota cimport (
-    BOTA_BOOTING,
-    BOTA_RUNNING,
-    BOTA_SET_UP,
-    Bota,
-    bota_booted,
-    bota_listen,
-    bota_period_ns,
-    bota_power_up,
-    bota_record,
-)
-from drivers.simulated.sensor_emulators.netcanoem cimport (
-    Netcanoem,
-    netcanoem_measure,
-    netcanoem_next_ns,
-    netcanoem_power_up,
-    netcanoem_reads,
-    netcanoem_send,
-    netcanoem_take,
-)
-from drivers.simulated.sensor_emulators.robotiq cimport (
-    Robotiq,
-    robotiq_listen,
-    robotiq_measure,
-    robotiq_power_up,
-    robotiq_record,
-)
-from drivers.simulated.sensor_emulators.serial_line cimport next_message_ns, send_messages, set_line_rate
-from drivers.simulated.sensor_emulators.wire_faults cimport WireFaults, every, noise_byte
+from drivers.simulated.sensor_emulators.wire_faults cimport WireFaults, every
 from drivers.simulated.stand_server_node cimport (
     BIT_BLOCKED,
     BIT_SUPPLY_LOW,
@@ -132,8 +101,6 @@ cdef enum:
     NODES = 7
     LINKS = 4                   # three of the drives, one of the module
     DRIVES_ON_WIRE = -2         # the link of EtherCAT drives
-    RECORD = 36
-    QUEUE = 1024                # delayed records
     PENDING = 64                # faults that wait for their time
     MOST_BURST = 400            # records in one pass after a stall
     OF_SEGMENT = 100            # and the place of a slave
@@ -152,12 +119,6 @@ cdef enum:
     STATES = 6                  # time, axis, state of the drive, of its node, ns since its newest frame, longest time without while enabled
     STATE_ROWS = 8192
 
-    # kinds of force sensors
-    RDT = 0
-    BOTA = 1
-    ROBOTIQ = 2
-    NETCANOEM = 3
-
 CHAIN_KEYS = ("chain_inputs", "emergency_stop_inputs", "guard_inputs", "unit_inputs")
 
 cdef int64_t STEP_NS = 50000
@@ -167,36 +128,6 @@ cdef int64_t LONGER_NS = 1000000
 cdef double FORCE_UNIT = 10.0           # N
 cdef double PRESSURE_UNIT = 1000.0      # Pa
 cdef double SPOOL_COUNTS = 16384.0
-
-
-cdef struct Sensor:
-    int32_t fd
-    int32_t streaming
-    int32_t remaining           # records still to send, -1 without end
-    int32_t records_per_datagram
-    int32_t buffer_size         # of the buffered mode
-    int32_t single_command      # 1: the family knows command 1 (axia)
-    int32_t onrobot             # 1: the family sets rate and filter, and takes its bias back
-    double cut_off_hz           # of that filter, 0 off
-    double filtered[6]
-    int64_t period_ns
-    int64_t due_ns
-    uint32_t rdt_sequence
-    uint32_t ft_sequence
-    double bias[6]
-    sockaddr_in peer
-    uint8_t datagram[RECORD * 40]
-    int32_t filled              # records in the datagram
-    WireFaults *faults
-    int64_t made                # records since start
-    uint8_t held[RECORD * 40]   # the one that leaves after its successor
-    int32_t held_bytes
-    int64_t queue_due[QUEUE]
-    int32_t queue_bytes[QUEUE]
-    uint8_t queue_data[QUEUE][RECORD * 40]
-    int32_t queue_head
-    int32_t queue_tail
-    int64_t sent_total
 
 
 cdef struct TimedFault:
@@ -231,16 +162,8 @@ cdef struct Wire:
 cdef struct Stand:
     Plant *plant
     int64_t plant_ns
-    int32_t sensor_kind
-    int32_t sensor_fd
-    WireFaults sensor_faults
+    SensorPlug *sensor
     double counts_per_unit[6]   # of the plant's gauges: per N and N.m
-    Sensor sensor
-    Bota bota
-    Robotiq robotiq
-    Netcanoem netcanoem
-    sockaddr_in sensor_peer     # of a sensor on CAN
-    int32_t sensor_known
     Node node[NODES]
     int32_t nodes               # 6, or 7 with an input module
     int32_t first_node          # on CAN: 0, or 6 where the drives are on EtherCAT
@@ -256,7 +179,6 @@ cdef struct Stand:
     double counts_per_metre
     double zero_m[AXES]
     double leg[AXES]
-    double gauge[6]
     double analog[ANALOG]
     uint32_t signals
     uint32_t chain
@@ -377,11 +299,14 @@ cdef void sample_legs(Stand *s) noexcept nogil:
 
 # Everything that can be measured, into the objects of the nodes.
 cdef void measure(Stand *s) noexcept nogil:
+    cdef SensorWire *w = &s.sensor.wire
     cdef double rate[AXES]
     cdef uint32_t inputs = 0
     cdef Node *n
     cdef int i
-    plant_measure(s.plant, s.leg, rate, s.gauge, &s.signals, s.analog, &s.chain)
+    plant_measure(s.plant, s.leg, rate, w.gauge, &s.signals, s.analog, &s.chain)
+    for i in range(6):
+        w.F[i] = w.gauge[i] / s.counts_per_unit[i]
     if s.wire.sync_ns == 0:
         sample_legs(s)
     measure_machine(s)
@@ -453,262 +378,28 @@ cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept no
 
 
 # ----------------------------------------------------------------------------------------------------------------- sensor
-cdef void send_datagram(Sensor *r, const uint8_t *data, int size) noexcept nogil:
-    if not r.faults.taken_over and not r.faults.silent:
-        io_send_to(r.fd, data, size, &r.peer)
-        r.sent_total += 1
-
-
-# A finished datagram on its way out, through the faults of the network.
-cdef void emit(Sensor *r, const uint8_t *data, int size, int64_t now) noexcept nogil:
-    cdef int after
-    if every(r.faults.drop_every, r.made):
-        return
-    if every(r.faults.noise_every, r.made):
-        send_noise(r)
-    if every(r.faults.cut_every, r.made):
-        size = size - 16
-    if r.faults.delay_ns > 0 or r.queue_head != r.queue_tail:
-        after = (r.queue_head + 1) % QUEUE
-        if after != r.queue_tail:
-            memcpy(r.queue_data[r.queue_head], data, <size_t>size)
-            r.queue_bytes[r.queue_head] = size
-            r.queue_due[r.queue_head] = now + r.faults.delay_ns
-            r.queue_head = after
-        return
-    if every(r.faults.reorder_every, r.made) and r.held_bytes == 0:
-        memcpy(r.held, data, <size_t>size)
-        r.held_bytes = size
-        return
-    send_datagram(r, data, size)
-    if every(r.faults.duplicate_every, r.made):
-        send_datagram(r, data, size)
-    if r.held_bytes:
-        send_datagram(r, r.held, r.held_bytes)
-        r.held_bytes = 0
-
-
-cdef void send_delayed(Sensor *r, int64_t now) noexcept nogil:
-    while r.queue_tail != r.queue_head and r.queue_due[r.queue_tail] <= now:
-        send_datagram(r, r.queue_data[r.queue_tail], r.queue_bytes[r.queue_tail])
-        r.queue_tail = (r.queue_tail + 1) % QUEUE
-
-
-# Of the way to a new value that the filter goes in a period: a low-pass of the first order.
-cdef inline double filter_share(const Sensor *r) noexcept nogil:
-    cdef double angle = 6.283185307179586e-9 * r.cut_off_hz * <double>r.period_ns
-    return angle / (1.0 + angle) if r.cut_off_hz > 0.0 else 1.0
-
-
-# Cut-off of an OnRobot filter, Hz.
-cdef inline double cut_off(uint32_t index) noexcept nogil:
-    if index == 1:
-        return 500.0
-    if index == 2:
-        return 150.0
-    if index == 3:
-        return 50.0
-    if index == 4:
-        return 15.0
-    return 5.0 if index == 5 else 1.5 if index == 6 else 0.0
-
-
-# A datagram of noise in the place of a record.
-cdef void send_noise(Sensor *r) noexcept nogil:
-    cdef uint8_t noise[64]
-    cdef int i, size = 1 + noise_byte(r.faults) % 64
-    for i in range(size):
-        noise[i] = <uint8_t>noise_byte(r.faults)
-    send_datagram(r, noise, size if size != RECORD else size - 1)
-
-
-# One record of what the gauges say now.
-cdef void make_record(Sensor *r, const double *gauge, int64_t now) noexcept nogil:
-    cdef uint8_t *record = r.datagram + r.filled * RECORD
-    cdef int i
-    r.rdt_sequence += 1
-    if not r.faults.frozen:
-        r.ft_sequence += 1
-    io_store_be32(record, r.rdt_sequence)
-    io_store_be32(record + 4, r.ft_sequence)
-    io_store_be32(record + 8, r.faults.status_word)
-    for i in range(6):
-        r.filtered[i] += filter_share(r) * (gauge[i] - r.filtered[i])
-        io_store_be32(record + 12 + 4 * i, <uint32_t>rounded(r.filtered[i] - r.bias[i]))
-    r.filled += 1
-    r.made += 1
-    if r.filled >= r.records_per_datagram:
-        emit(r, r.datagram, r.filled * RECORD, now)
-        r.filled = 0
-    if r.remaining > 0:
-        r.remaining -= 1
-        if r.remaining == 0:
-            r.streaming = 0
-
-
-# Force and torque as the sensor's gauges say them, N and N.m.
-cdef inline void sensor_wrench(const Stand *s, double *F) noexcept nogil:
-    cdef int i
-    for i in range(6):
-        F[i] = s.gauge[i] / s.counts_per_unit[i]
-
-
-# All records of a serial sensor that are due, each with the plant advanced to its time.
-cdef void stream_serial(Stand *s, int64_t now) noexcept nogil:
-    cdef Bota *bota = &s.bota
-    cdef Robotiq *robotiq = &s.robotiq
-    cdef double F[6]
-    cdef int burst = 0
-    if s.sensor_kind == BOTA:
-        if bota.mode == BOTA_BOOTING and bota.due_ns <= now:
-            bota_booted(bota, &s.sensor_faults)
-        while bota.mode == BOTA_RUNNING and bota.due_ns <= now:
-            if burst < MOST_BURST:
-                advance_plant(s, bota.due_ns)
-                measure(s)
-                sensor_wrench(s, F)
-                bota_record(bota, &s.sensor_faults, F, s.gauge)
-                burst += 1
-            else:
-                bota.due_ns += bota_period_ns(bota, &s.sensor_faults)
-        send_messages(&bota.line, now)
-        return
-    if robotiq.booting and robotiq.due_ns <= now:
-        robotiq.booting = 0
-    while robotiq.streaming and robotiq.due_ns <= now:
-        if burst < MOST_BURST:
-            advance_plant(s, robotiq.due_ns)
-            measure(s)
-            sensor_wrench(s, F)
-            robotiq_measure(robotiq, &s.sensor_faults, F)
-            robotiq_record(robotiq, &s.sensor_faults)
-            burst += 1
-        else:
-            robotiq.due_ns += robotiq.period_ns
-    send_messages(&robotiq.line, now)
-
-
-# Everything of the sensor whose time has come.
+# Everything of the sensor whose time has come: all records that are due, each with the plant advanced to its time.
 cdef void serve_sensor(Stand *s, int64_t now) noexcept nogil:
-    if s.sensor_kind == RDT:
-        stream_records(s, now)
-    elif s.sensor_kind == NETCANOEM:
-        if s.sensor_known:
-            netcanoem_send(&s.netcanoem, s.sensor_fd, &s.sensor_peer, now)
-    else:
-        stream_serial(s, now)
-
-
-# When the sensor has something to do next, `otherwise` at the latest.
-cdef int64_t sensor_due_ns(const Stand *s, int64_t otherwise) noexcept nogil:
-    cdef const Sensor *r = &s.sensor
-    if s.sensor_kind == BOTA:
-        if s.bota.mode != BOTA_SET_UP and s.bota.due_ns < otherwise:
-            otherwise = s.bota.due_ns
-        return next_message_ns(&s.bota.line, otherwise)
-    if s.sensor_kind == ROBOTIQ:
-        if (s.robotiq.booting or s.robotiq.streaming) and s.robotiq.due_ns < otherwise:
-            otherwise = s.robotiq.due_ns
-        return next_message_ns(&s.robotiq.line, otherwise)
-    if s.sensor_kind == NETCANOEM:
-        return netcanoem_next_ns(&s.netcanoem, otherwise)
-    if r.streaming and r.due_ns < otherwise:
-        otherwise = r.due_ns
-    if r.queue_head != r.queue_tail and r.queue_due[r.queue_tail] < otherwise:
-        otherwise = r.queue_due[r.queue_tail]
-    return otherwise
+    cdef SensorWire *w = &s.sensor.wire
+    cdef int burst = 0
+    while w.record_ns <= now:
+        w.now = w.record_ns
+        w.lost = burst >= MOST_BURST        # a stall too long to make up for
+        if not w.lost:
+            advance_plant(s, w.now)
+            measure(s)
+        s.sensor.record(s.sensor.self, w)
+        w.record_ns = max(w.record_ns, w.now + STEP_NS)
+        burst += 1
+    send_messages(w, now)
 
 
 # Power to the sensor, after it was gone or at the start.
 cdef void power_up_sensor(Stand *s, int64_t now) noexcept nogil:
-    if s.sensor_kind == BOTA:
-        bota_power_up(&s.bota, now)
-    elif s.sensor_kind == ROBOTIQ:
-        robotiq_power_up(&s.robotiq, now)
-    elif s.sensor_kind == NETCANOEM:
-        netcanoem_power_up(&s.netcanoem, now)
-    else:
-        s.sensor.streaming = 0
-        s.sensor.ft_sequence = 0
-
-
-# All records that are due, each with the plant advanced to its time.
-cdef void stream_records(Stand *s, int64_t now) noexcept nogil:
-    cdef Sensor *r = &s.sensor
-    cdef int burst = 0
-    while r.streaming and r.due_ns <= now:
-        if burst < MOST_BURST:
-            advance_plant(s, r.due_ns)
-            measure(s)
-            make_record(r, s.gauge, r.due_ns)
-            burst += 1
-        else:
-            r.rdt_sequence += 1         # a stall too long to make up for: the records are lost
-            r.ft_sequence += 1
-        r.due_ns += r.period_ns * (2 if r.faults.slow else 1)
-    send_delayed(r, now)
-
-
-# A request. Malformed ones and unknown commands are ignored; the newest client has the stream.
-cdef void take_request(Stand *s, const uint8_t *request, int size, const sockaddr_in *sender, int64_t now) noexcept nogil:
-    cdef Sensor *r = &s.sensor
-    cdef int command, i
-    cdef uint32_t count
-    if size != 8 or io_load_be16(request) != 0x1234:
-        return
-    command = io_load_be16(request + 2)
-    count = io_load_be32(request + 4)
-    if command == 0x0000:
-        r.streaming = 0
-    elif command == 0x0042:
-        for i in range(6):
-            r.bias[i] = 0.0 if r.onrobot and count == 0 else s.gauge[i]
-    elif command == 0x0081 and r.onrobot:
-        r.cut_off_hz = cut_off(count)
-    elif command == 0x0082 and r.onrobot:
-        if 1 <= count <= 254:
-            r.period_ns = <int64_t>count * 1000000
-    elif command == 0x0002 or command == 0x0003 or (command == 0x0001 and r.single_command):
-        r.peer = sender[0]
-        r.records_per_datagram = r.buffer_size if command == 0x0003 else 1
-        r.filled = 0
-        r.held_bytes = 0
-        r.queue_head = r.queue_tail = 0
-        r.rdt_sequence = r.faults.first_sequence
-        r.remaining = -1 if count == 0 else <int32_t>(count & 0x7FFFFFFF)
-        r.streaming = 1
-        r.due_ns = now
-
-
-# What waits on the sensor's wire.
-cdef void listen_to_client(Stand *s, int64_t now) noexcept nogil:
-    cdef can_frame frames[IO_BATCH]
-    cdef uint8_t request[64]
-    cdef sockaddr_in sender
-    cdef double F[6]
-    cdef int i, size, got, more = 1, error = 0, rounds = 0
-    sensor_wrench(s, F)
-    if s.sensor_kind == BOTA:
-        bota_listen(&s.bota, &s.sensor_faults, now)
-    elif s.sensor_kind == ROBOTIQ:
-        robotiq_measure(&s.robotiq, &s.sensor_faults, F)
-        robotiq_listen(&s.robotiq, &s.sensor_faults, now)
-    elif s.sensor_kind == NETCANOEM:
-        netcanoem_measure(&s.netcanoem, &s.sensor_faults, F)
-        # of read requests that waited together the newest is answered: the board keeps one
-        while more and rounds < 8:
-            rounds += 1
-            got = io_receive_frames(s.sensor_fd, frames, &s.bad_total, &s.sensor_peer, &more, &error)
-            for i in range(got):
-                s.sensor_known = 1
-                if i + 1 == got or not netcanoem_reads(&s.netcanoem, &frames[i]) or not netcanoem_reads(&s.netcanoem, &frames[i + 1]):
-                    netcanoem_take(&s.netcanoem, &s.sensor_faults, &frames[i], now)
-    else:
-        while True:
-            size = io_receive_from(s.sensor_fd, request, 64, &sender)
-            if size < 0:
-                break
-            take_request(s, request, size, &sender, now)
+    s.sensor.wire.now = now
+    s.sensor.wire.record_ns = NEVER
+    drop_messages(&s.sensor.wire)
+    s.sensor.power_up(s.sensor.self, &s.sensor.wire)
 
 
 # ----------------------------------------------------------------------------------------------------------------- faults
@@ -753,37 +444,36 @@ cdef int inject_axis(Stand *s, int number, int i, double value, bint on) noexcep
 
 
 cdef int inject_sensor(Stand *s, int number, double value, bint on) noexcept nogil:
-    cdef Sensor *r = &s.sensor
+    cdef WireFaults *f = &s.sensor.wire.faults
     cdef int count = <int>value if on else 0
     if number == INJECTION_SENSOR_LOST:
-        r.faults.drop_every = count
+        f.drop_every = count
     elif number == INJECTION_SENSOR_DUPLICATE:
-        r.faults.duplicate_every = count
+        f.duplicate_every = count
     elif number == INJECTION_SENSOR_DELAY:
-        r.faults.delay_ns = <int64_t>(value * 1e6) if on else 0
+        f.delay_ns = <int64_t>(value * 1e6) if on else 0
     elif number == INJECTION_SENSOR_REORDER:
-        r.faults.reorder_every = count
+        f.reorder_every = count
     elif number == INJECTION_SENSOR_ROLLOVER:
-        r.faults.first_sequence = <uint32_t>0 - <uint32_t>count if on else 0
+        f.first_sequence = <uint32_t>0 - <uint32_t>count if on else 0
     elif number == INJECTION_SENSOR_STALE:
-        r.faults.frozen = on
+        f.frozen = on
     elif number == INJECTION_SENSOR_STATUS_WORD:
-        r.faults.status_word = <uint32_t>value if on else 0
+        f.status_word = <uint32_t>value if on else 0
     elif number == INJECTION_SENSOR_CORRUPT:
-        r.faults.cut_every = count
+        f.cut_every = count
     elif number == INJECTION_SENSOR_TAKEN_OVER:
-        r.faults.taken_over = on
+        f.taken_over = on
     elif number == INJECTION_SENSOR_SILENT:
-        r.faults.silent = on
+        f.silent = on
     elif number == INJECTION_SENSOR_NOISE:
-        r.faults.noise_every = count
+        f.noise_every = count
     elif number == INJECTION_SENSOR_CHECKSUM:
-        r.faults.checksum_every = count
+        f.checksum_every = count
     elif number == INJECTION_SENSOR_SLOW:
-        r.faults.slow = on
+        f.slow = on
     elif number == INJECTION_SENSOR_REBOOT:
         if on:
-            s.netcanoem.watchdog = 1
             power_up_sensor(s, s.plant_ns)
     else:
         return 1
@@ -1129,7 +819,7 @@ cdef void take_wire(Stand *s) noexcept nogil:
         w.read_ns = at
         if w.cut or size <= 0:
             continue
-        stream_records(s, at)
+        serve_sensor(s, at)
         advance_plant(s, at)
         size = segment_frame(w.segment, frame, size, at)
         if s.watchdog_node >= OF_SEGMENT:
@@ -1151,7 +841,7 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
     cdef int i
 
     # Wait: a record is due, a delayed one is due, or at most 5 ms for the timers.
-    due = sensor_due_ns(s, now + 5000000)
+    due = sensor_next_ns(&s.sensor.wire, now + 5000000)
     if s.wire.queue_head != s.wire.queue_tail and s.wire.queue_due[s.wire.queue_tail] < due:
         due = s.wire.queue_due[s.wire.queue_tail]
     io_wait_readable(fds, s.links + 2 + (s.wire.segment != NULL), due - now)
@@ -1175,7 +865,8 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
         if fds[i].revents:
             take_link(s, i, now)
     if fds[s.links].revents:
-        listen_to_client(s, now)
+        s.sensor.wire.now = now
+        s.sensor.listen(s.sensor.self, &s.sensor.wire)
     if fds[s.links + 1].revents:
         take_control(s)
 
@@ -1197,7 +888,7 @@ cdef void run_stand(Stand *s) noexcept nogil:
     cdef int i
     for i in range(s.links):
         fds[i].fd = s.link_fd[i]
-    fds[s.links].fd = s.sensor_fd
+    fds[s.links].fd = s.sensor.wire.fd
     fds[s.links + 1].fd = s.control_fd
     fds[s.links + 2].fd = s.wire.fd
     for i in range(s.links + 3):
@@ -1205,36 +896,38 @@ cdef void run_stand(Stand *s) noexcept nogil:
         fds[i].revents = 0
     s.plant_ns = last
     measure(s)
-    power_up_sensor(s, last - s.netcanoem.boot_ns)      # ready at the first request
+    power_up_sensor(s, last - s.sensor.wire.boot_ns)      # ready at the first request
     while not s.stop:
         one_pass(s, fds, &last)
-
-
-# sensors that do not speak RDT
-KINDS = {"bota": BOTA, "robotiq": ROBOTIQ, "netcanoem": NETCANOEM}
 
 
 cdef class StandLoop:
     """The stand's loop on sockets that Python has bound. `run()` blocks, without the GIL, until `stop()` or the stop command.
 
-    plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one). wire_fd: raw
-    socket of the drives where they are on EtherCAT, -1 where on CAN.
-    drives, sensor, module: tables as in `stand_server.DEFAULTS` (module None: no input module). faults: (number, index, value, at_s,
+    plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one). sensor: an
+    EmulatedSensor that is open, boot_s from power-up to its first word. wire_fd: raw socket of the drives where they are on EtherCAT, -1
+    where on CAN. drives, module: tables as in `stand_server.DEFAULTS` (module None: no input module). faults: (number, index, value, at_s,
     duration_s). truth_s: for so long it keeps the true motion at each SYNC.
     """
 
     cdef Stand stand
     cdef PlantPart _plant
+    cdef EmulatedSensor _sensor
     cdef object _truth
     cdef object _states
     cdef EtherCatSegment _line
 
-    def __init__(self, PlantPart plant, link_fds, int sensor_fd, int control_fd, drives, sensor, module, faults=(), double truth_s=0.0,
-                 int wire_fd=-1):
+    def __init__(self, PlantPart plant, link_fds, EmulatedSensor sensor, double boot_s, int control_fd, drives, module, faults=(),
+                 double truth_s=0.0, int wire_fd=-1):
         cdef Stand *s = &self.stand
         memset(s, 0, sizeof(Stand))
         self._plant = plant
         s.plant = &plant.plant
+        self._sensor = sensor
+        s.sensor = &sensor.plug
+        s.sensor.wire.boot_ns = <int64_t>(1e9 * boot_s)
+        for i in range(6):
+            s.counts_per_unit[i] = 1.0 if plant.sensor_scale is None else plant.sensor_scale[i]
         s.control_fd = control_fd
         # room for a SYNC every 250 us
         self._truth = np.zeros((int(4000 * truth_s), TRUTH))
@@ -1254,7 +947,6 @@ cdef class StandLoop:
             )
             s.wire.segment = self._line.g
         self._make_nodes(drives, module)
-        self._make_sensor(sensor_fd, sensor)
         for number, index, value, at_s, duration_s in faults:
             if at_s <= 0.0:
                 failed = set_fault(s, number, index, value, True)
@@ -1316,45 +1008,6 @@ cdef class StandLoop:
             s.analog_scale[i] = module["analog_scale"][i]
             s.analog_offset[i] = module["analog_offset"][i]
 
-    def _make_sensor(self, int fd, sensor):
-        cdef Stand *s = &self.stand
-        cdef Sensor *r = &s.sensor
-        s.sensor_fd = r.fd = fd
-        r.faults = &s.sensor_faults
-        s.sensor_kind = KINDS.get(sensor["variant"], RDT)
-        for i in range(6):
-            s.counts_per_unit[i] = 1.0 if self._plant.sensor_scale is None else self._plant.sensor_scale[i]
-        self._make_serial(fd, sensor)
-        self._make_netcanoem(sensor["netcanoem"], <int64_t>(1e9 * sensor["boot_s"]))
-        r.period_ns = <int64_t>(1e9 / sensor["rate_hz"])
-        r.buffer_size = sensor["buffer_size"]
-        r.single_command = sensor["variant"] == "axia"
-        r.onrobot = sensor["variant"] == "onrobot"
-
-    def _make_serial(self, int fd, sensor):
-        cdef Bota *bota = &self.stand.bota
-        cdef Robotiq *robotiq = &self.stand.robotiq
-        bota.line.fd = robotiq.line.fd = fd
-        bota.boot_ns = robotiq.boot_ns = <int64_t>(1e9 * sensor["boot_s"])
-        stored = sensor["bota"]
-        bota.stored.sinc_length, bota.stored.calibrated, bota.stored.rate_code = stored["sinc_length"], 1, stored["rate_code"]
-        for i in range(6):
-            bota.range[i] = stored["force_range_n"] if i < 3 else stored["torque_range_n_m"]
-        robotiq.period_ns = <int64_t>(1e9 / sensor["robotiq"]["rate_hz"])
-        set_line_rate(&robotiq.line, sensor["robotiq"]["bits_per_second"])
-
-    def _make_netcanoem(self, board, int64_t boot_ns):
-        cdef Netcanoem *n = &self.stand.netcanoem
-        matrix, gage_of = np.ravel(board["matrix"]), np.ravel(board["gage_of"])
-        n.boot_ns = boot_ns
-        n.next_base = board["base"]
-        n.bit_ns = <int64_t>(1e9 / board["bits_per_second"])
-        n.counts_per_force, n.counts_per_torque = board["counts_per_force"], board["counts_per_torque"]
-        for i in range(36):
-            n.matrix[i], n.gage_of[i] = matrix[i], gage_of[i]
-        for i, c in enumerate(board["serial"].encode("ascii").ljust(8)[:8]):
-            n.serial[i] = c
-
     def run(self, int priority=0, int core=-1):
         """Runs in the calling thread. Returns (error of FIFO, error of the core), each 0 when it was given."""
         cdef int fifo, pinned
@@ -1367,10 +1020,6 @@ cdef class StandLoop:
 
     def stop(self):
         self.stand.stop = 1
-
-    def gauge(self):
-        """The six values of the sensor as the plant gave them last, in counts."""
-        return [self.stand.gauge[i] for i in range(6)]
 
     def truth(self):
         """True motion at each SYNC on the first link, rows of: s since the first one, six legs [m], their rates [m/s], twist of P in W."""
@@ -1387,13 +1036,13 @@ cdef class StandLoop:
         return [drive(&self.stand, i).longest_ns for i in range(AXES)]
 
     def counters(self):
-        """Records sent, SYNCs, frames, malformed datagrams, stalls of more than 10 ms, frames that found the outbox full."""
+        """Messages of the sensor sent, SYNCs, frames, malformed datagrams, stalls of more than 10 ms, frames that found the outbox full."""
         s = &self.stand
         return {
-            "records": s.sensor.sent_total + s.bota.line.sent_total + s.robotiq.line.sent_total + s.netcanoem.made,
+            "records": s.sensor.wire.sent_total,
             "syncs": s.sync_total,
             "frames": s.frame_total,
-            "malformed": s.bad_total,
+            "malformed": s.bad_total + s.sensor.wire.bad_total,
             "stalls": s.stall_total,
             "not_sent": sum(s.outbox[i].lost for i in range(s.links)),
             "line_frames": s.wire.frames,

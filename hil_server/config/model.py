@@ -272,11 +272,14 @@ class Stand:
         sensor = self.devices.get("wrench_sensor")
         if sensor is None:
             return {"rate_hz": 4000.0}
-        if sensor.name not in registry.EMULATORS:
-            limit = f"one of {', '.join(registry.EMULATORS)}"
+        known = registry.parts("emulated_sensors")
+        if sensor.name not in known:
+            limit = f"one of {', '.join(known)}"
             raise ConfigurationError(f"stand.wrench_sensor.part: the virtual stand has no sensor for {sensor.name!r}, limit {limit}")
-        variant = registry.EMULATORS[sensor.name] or sensor.values["variant"]
-        return {"variant": variant, "rate_hz": 500.0 if variant == "onrobot" else 4000.0}
+        family = sensor.values.get("variant")
+        if family not in getattr(registry.part("emulated_sensors", sensor.name), "VARIANTS", ()):
+            return {"variant": known[sensor.name]}
+        return {"variant": family, "rate_hz": 500.0 if family == "onrobot" else 4000.0}
 
     @cached_property
     def unknown_delays(self) -> tuple[str, ...]:

@@ -37,13 +37,15 @@ def stand_of(
         else:
             drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500, "server_timeout_ms": 1000}
         sensor = own.devices.get("wrench_sensor") or Part("wrench_sensors", registry.EMULATED_WRENCH_SENSOR, {})
+        declared = {p.key for p in registry.part(sensor.role, sensor.name).PARAMETERS}
+        late = {"filter_delay_s": stand.config["plant"]["sensor_delay_s"]} if "filter_delay_s" in declared else {}
         yield devices_of({
             "drives": drives | stand.ports["drives"],
             "wrench_sensor": {
                 "part": sensor.name,
-                **registry.PATIENCE.get(sensor.name, {}),
+                **getattr(registry.part("emulated_sensors", sensor.name), "PATIENCE", {}),
                 **sensor.keys,
-                "filter_delay_s": stand.config["plant"]["sensor_delay_s"],
+                **late,
                 **stand.ports["wrench_sensors"],
             },
             "mechanism_signals": {"part": registry.EMULATED_SIGNALS, **stand.ports["mechanism_signals"]},

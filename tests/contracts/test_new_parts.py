@@ -21,15 +21,19 @@ from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
 from hil_server.log.writer import LogWriter
 from hil_server.run.replay import replay
+from hil_server.run.session import Options, run_live
 from hil_server.run.stand import opened_in_order
 from rt_kernels.layout import CODES
 from tests.contracts import devices, guide, test_mechanisms, test_ports, test_registry_lines, test_stages
 from tests.contracts.test_ports import made, opened  # noqa: F401
+from tests.open_stand import opened as allowed
 from tests.system.line_runs import QUICK, fault_names
+from tools import live_fault_matrix
 
 # kind → (role, name) of the line, or None where a folder is looked through; its one file
 KINDS = {
     "wrench sensor": (("wrench_sensors", "wrist"), "wrist.pyx"),
+    "emulated device": (("emulated_sensors", "wrist"), "emulated_wrist.pyx"),
     "drive": (("drives", "valve_box"), "valve_box.pyx"),
     "mechanism": (("mechanisms", "pad"), "pad.pyx"),
     "dynamics": (("dynamics", "eddy_brake"), "eddy_brake.pyx"),
@@ -276,6 +280,24 @@ def test_drive_runs_a_test_and_follows_its_setpoints(stand_run):
     told, came = records["leg_setpoint"][driven[:-1]], records["measured_leg"][driven[1:]]
     assert np.abs(came - told).max() <= 0.51e-6
     assert np.ptp(came, axis=0).min() > 1e-3  # on the way to where the approach begins
+
+
+# ------------------------------------------------------------------------------------------------------------------ emulated device
+
+
+@pytest.mark.alone
+def test_emulated_device_says_the_simulated_wrench_to_its_port(package, tmp_path, monkeypatch):
+    """A live run of 0.8 s: the wrist's port reads its emulator on the virtual stand, whose load cell carries the unit."""
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    wrist = [f"stand.wrench_sensor.{word}" for word in ("part=wrist", "address=127.0.0.1", "port=1", "no_data_ms=100.0")]
+    config = load_test(None, allowed([*live_fault_matrix.QUICK, "test.duration_max_s=0.8", *wrist]))
+    summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True))
+    log = read_log(summary["log"])
+    force = log.records["wrench_raw"][log.ticks // 2 :, :3] / 1000.0
+    weight = [config.stand["mounting"]["carried_mass_kg"] * 9.80665, 0.0, 0.0]
+    np.testing.assert_allclose(np.abs(force.mean(axis=0)), weight, atol=1.5)  # three times the load cell's noise
+    assert np.diff(log.records["wrench_sequence"]).max() >= 1 and not np.diff(log.records["wrench_lost_total"]).any()
+    assert replay(log.path, verify=True)["equal"]
 
 
 # ------------------------------------------------------------------------------------------------------------------ mechanism and dynamics

@@ -51,9 +51,9 @@ def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
 
 def test_the_stand_file_chooses_the_emulator():
     assert Stand({"wrench_sensor": {"part": "rdt", "address": "127.0.0.1"}}).played_sensor["variant"] == "net_ft"
-    for part, variant in registry.EMULATORS.items():
+    for part, where in registry.PARTS["emulated_sensors"].items():
         settings = [f"stand.wrench_sensor.part={part}", *SENSORS[part]]
-        assert load_test(None, settings).setup.stand.played_sensor["variant"] == (variant or "onrobot")
+        assert load_test(None, settings).setup.stand.played_sensor["variant"] == ("onrobot" if part == "rdt" else where)
     with pytest.raises(ConfigurationError, match=r"stand\.wrench_sensor\.part: .*'foil', limit one of rdt, "):
         _ = Stand({"wrench_sensor": {"part": "foil"}}).played_sensor
 
@@ -61,6 +61,6 @@ def test_the_stand_file_chooses_the_emulator():
 def test_a_sensor_that_the_virtual_stand_cannot_be_is_refused_by_check_already(monkeypatch, capsys):
     settings = [f"--set={item}" for item in ("stand.wrench_sensor.part=ati_can", *SENSORS["ati_can"])]
     assert main(["check", *settings]) == 0
-    monkeypatch.delitem(registry.EMULATORS, "ati_can")
+    monkeypatch.delitem(registry.PARTS["emulated_sensors"], "ati_can")
     assert main(["check", *settings]) == 2
     assert "stand.wrench_sensor.part: the virtual stand has no sensor for 'ati_can', limit one of rdt, " in capsys.readouterr().out

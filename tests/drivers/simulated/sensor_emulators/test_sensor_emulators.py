@@ -1,10 +1,12 @@
 """The force sensors in software as their manuals describe them, on a pseudo-terminal and on loopback sockets: what a client of their own
 vendor would see. Checksums by an independent library."""
 
+import re
 import select
 import socket
 import struct
 import time
+from pathlib import Path
 
 import can
 import numpy as np
@@ -13,7 +15,9 @@ import serial
 from fastcrc import crc16
 
 from drivers.raw_frames.can_link import FrameBus, open_link
-from drivers.simulated.injections import EMULATED, SENSORS, wire_fault
+from drivers.simulated import stand_server
+from drivers.simulated.injections import EMULATED, wire_fault
+from drivers.simulated.sensor_emulators import emulators
 from drivers.simulated.stand_server import complete
 from drivers.simulated.stand_server_client import StandProcess
 from tests.drivers.plain_stand import StandClock, stand_config, until
@@ -70,7 +74,7 @@ def test_faults_that_a_wire_cannot_have_are_refused():
         wire_fault("sensor_noise", None, "net_ft")
     with pytest.raises(ValueError, match="status word of bota has no such class"):
         wire_fault("sensor_supply", None, "bota")
-    for variant in SENSORS:
+    for variant in emulators():
         known = 0
         for fault in EMULATED:
             if fault.at == "sensor":
@@ -79,9 +83,22 @@ def test_faults_that_a_wire_cannot_have_are_refused():
                 except ValueError:
                     continue
         assert known >= 10
-    for key, value in (("sinc_length", 50), ("rate_code", 5)):
-        with pytest.raises(ValueError, match=rf"sensor\.bota\.{key} = {value}"):
+    for key, value, limit in (("sinc_length", 50, "51 ... 512"), ("rate_code", 5, "0 ... 4")):
+        with pytest.raises(ValueError, match=rf"^sensor\.bota\.{key}: must be a whole number within {limit}, got {value}$"):
             complete({"sensor": {"variant": "bota", "bota": {key: value}}})
+    for variant in ("nothing", "no_such_module:Sensor", "json:dumps", "json:nothing", 3):
+        with pytest.raises(ValueError, match=r"^sensor\.variant = .*: must be one of .*bota, .*, or module:Class$"):
+            complete({"sensor": {"variant": variant}})
+    with pytest.raises(ValueError, match="^sensor.bto: unknown key, value {}; keys: boot_s, bota"):
+        complete({"sensor": {"variant": "bota", "bto": {}}})
+
+
+def test_the_server_names_no_sensor():
+    """A sensor is its file, and its line in the registry."""
+    names = [*emulators(), *(one.__module__.rpartition(".")[2] for one in emulators().values())]
+    for file in ("stand_server_loop.pyx", "emulated_sensor.pyx", "emulated_sensor.pxd", "injections.py", "stand_server.py"):
+        text = Path(stand_server.__file__).with_name(file).read_text()
+        assert re.findall(rf"(?i)\b(?:{'|'.join(names)})(?!\")(?:\b|_)", text) == [], file
 
 
 # ------------------------------------------------------------------------------------------------------------------ Bota

@@ -1,4 +1,4 @@
-"""A Bota SensONE on a serial line in software (inline, header only).
+"""A Bota SensONE on a serial line in software.
 
 After power-up the device says `App Init` and streams with its stored settings. `C` ends the stream and begins the set-up; there
 `c,<temperature compensation>,<calibration>,<format>,<line rate>` and `f,<sinc length>,<chop>,<fast>,<fir off>` set, `R` streams again
@@ -17,16 +17,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from drivers.raw_frames.frame_io cimport io_store_le16, io_store_le32
-from drivers.simulated.sensor_emulators.serial_line cimport (
-    SerialLine,
-    drop_messages,
-    next_byte,
-    put_message,
-    put_record,
-    reflected_crc16,
-    set_line_rate,
-)
-from drivers.simulated.sensor_emulators.wire_faults cimport WireFaults
+from drivers.simulated.emulated_sensor cimport NEVER, EmulatedSensor, SensorWire
+from drivers.simulated.sensor_emulators.serial_line cimport SerialLine, next_byte, put_message, put_record, reflected_crc16, set_line_rate
+
+from drivers.simulated.emulated_sensor import ON_THE_NETWORK
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     BOTA_RECORD = 37
@@ -58,9 +53,7 @@ cdef struct Bota:
     int32_t mode
     BotaSettings stored
     BotaSettings now
-    int64_t boot_ns             # from power-up to its first word
     int64_t powered_ns
-    int64_t due_ns
     int64_t made                # records since power-up
     uint32_t clock_us           # of the newest record
     int32_t overrun
@@ -73,31 +66,31 @@ cdef inline int64_t bota_line_rate(int code) noexcept nogil:
     return 9600 if code == 0 else 57600 if code == 1 else 115200 if code == 2 else 230400 if code == 3 else 460800
 
 
-cdef inline int64_t bota_period_ns(const Bota *b, const WireFaults *f) noexcept nogil:
-    return <int64_t>(b.now.sinc_length * 19531.25) * (2 if f.slow else 1)
+cdef inline int64_t bota_period_ns(const Bota *b, const SensorWire *w) noexcept nogil:
+    return <int64_t>(b.now.sinc_length * 19531.25) * (2 if w.faults.slow else 1)
 
 
-cdef inline void bota_power_up(Bota *b, int64_t now) noexcept nogil:
-    drop_messages(&b.line, now)
+cdef void power_up(void *self, SensorWire *w) noexcept nogil:
+    cdef Bota *b = <Bota *>self
     b.mode = BOTA_BOOTING
     b.now = b.stored
-    b.powered_ns = now
-    b.due_ns = now + b.boot_ns
+    b.powered_ns = w.now
+    w.record_ns = w.now + w.boot_ns
     b.made = b.characters = b.overrun = 0
     set_line_rate(&b.line, bota_line_rate(b.now.rate_code))
 
 
-cdef inline void bota_answer(Bota *b, const WireFaults *f, int letter, int error, int64_t now) noexcept nogil:
+cdef void bota_answer(Bota *b, SensorWire *w, int letter, int error) noexcept nogil:
     cdef uint8_t answer[9]
     memcpy(answer, b"r,0,?,0\r\n", 9)
     answer[4] = <uint8_t>letter
     answer[6] = <uint8_t>(48 + error)
-    if not f.silent:
-        put_message(&b.line, answer, 9, now)
+    if not w.faults.silent:
+        put_message(&b.line, w, answer, 9, w.now)
 
 
 # The numbers after the letter of a command. Returns how many there are, -1 while the last one is not there yet.
-cdef inline int bota_numbers(const Bota *b, int *number) noexcept nogil:
+cdef int bota_numbers(const Bota *b, int *number) noexcept nogil:
     cdef int i, count = 0
     for i in range(1, b.characters):
         if b.text[i] == b',':
@@ -111,7 +104,7 @@ cdef inline int bota_numbers(const Bota *b, int *number) noexcept nogil:
 
 
 # One character of the set-up.
-cdef inline void bota_character(Bota *b, const WireFaults *f, int c, int64_t now) noexcept nogil:
+cdef void bota_character(Bota *b, SensorWire *w, int c) noexcept nogil:
     cdef int number[4]
     cdef int letter, error
     if b.characters == 0 and (c == b' ' or c == b'\r' or c == b'\n'):
@@ -121,13 +114,13 @@ cdef inline void bota_character(Bota *b, const WireFaults *f, int c, int64_t now
     letter = b.text[0]
     if letter == b'C':
         b.characters = 0
-        bota_answer(b, f, letter, 0, now)
+        bota_answer(b, w, letter, 0)
     elif letter == b'R':
         b.characters = 0
-        bota_answer(b, f, letter, 0, now)
+        bota_answer(b, w, letter, 0)
         set_line_rate(&b.line, bota_line_rate(b.now.rate_code))
         b.mode = BOTA_RUNNING
-        b.due_ns = b.line.free_ns + bota_period_ns(b, f)
+        w.record_ns = w.free_ns + bota_period_ns(b, w)
         b.overrun = 0
     elif letter == b'c' or letter == b'f':
         if bota_numbers(b, number) == 4:
@@ -140,68 +133,92 @@ cdef inline void bota_character(Bota *b, const WireFaults *f, int c, int64_t now
                 error = not 51 <= number[0] <= 512 or number[1] > 1 or number[2] > 1 or number[3] > 1
                 if not error:
                     b.now.sinc_length = number[0]
-            bota_answer(b, f, letter, error, now)
+            bota_answer(b, w, letter, error)
         elif c != b',' and not 48 <= c <= 57 and b.characters > 1 or b.characters == BOTA_TEXT:
             b.characters = 0
-            bota_answer(b, f, letter, 1, now)
+            bota_answer(b, w, letter, 1)
     else:
         b.characters = 0
-        bota_answer(b, f, letter, 1, now)
+        bota_answer(b, w, letter, 1)
 
 
 # What the other end has written. While it boots it hears nothing, while it streams only `C`.
-cdef inline void bota_listen(Bota *b, const WireFaults *f, int64_t now) noexcept nogil:
-    cdef int c = next_byte(&b.line)
+cdef void listen(void *self, SensorWire *w) noexcept nogil:
+    cdef Bota *b = <Bota *>self
+    cdef int c = next_byte(&b.line, w)
     while c >= 0:
-        if f.silent:
+        if w.faults.silent:
             pass
         elif b.mode == BOTA_SET_UP:
-            bota_character(b, f, c, now)
+            bota_character(b, w, c)
         elif b.mode == BOTA_RUNNING and c == b'C':
             b.mode = BOTA_SET_UP
+            w.record_ns = NEVER
             b.characters = 0
-            bota_character(b, f, b'C', now)
-        c = next_byte(&b.line)
+            bota_character(b, w, b'C')
+        c = next_byte(&b.line, w)
 
 
-# The end of booting: from here on it streams.
-cdef inline void bota_booted(Bota *b, const WireFaults *f) noexcept nogil:
-    if not f.silent:
-        put_message(&b.line, <const uint8_t *>b"App Init\r\n", 10, b.due_ns)
-    b.mode = BOTA_RUNNING
-    b.due_ns += bota_period_ns(b, f)
-
-
-# The record of `b.due_ns`. F: force and torque [N, N.m]; gauge: gage values. The next one is due a period later.
-cdef inline void bota_record(Bota *b, WireFaults *f, const double *F, const double *gauge) noexcept nogil:
-    cdef uint8_t record[BOTA_RECORD]
+# The end of booting, from where on it streams; then a record.
+cdef void record(void *self, SensorWire *w) noexcept nogil:
+    cdef Bota *b = <Bota *>self
+    cdef uint8_t bytes[BOTA_RECORD]
     cdef float value
     cdef float celsius = 31.5
-    cdef int status = <int>f.status_word & 0xFFFF
+    cdef int status = <int>w.faults.status_word & 0xFFFF
     cdef int i
-    cdef int64_t now = b.due_ns
-    b.due_ns += bota_period_ns(b, f)
+    w.record_ns += bota_period_ns(b, w)
+    if b.mode == BOTA_BOOTING:
+        b.mode = BOTA_RUNNING
+        if not w.faults.silent:
+            put_message(&b.line, w, <const uint8_t *>b"App Init\r\n", 10, w.now)
+        return
+    if w.lost:
+        return
 
     # The line is behind: this one is left out.
-    if b.line.free_ns - f.delay_ns - now > BOTA_BACKLOG * BOTA_RECORD * b.line.byte_ns:
+    if w.free_ns - w.faults.delay_ns - w.now > BOTA_BACKLOG * BOTA_RECORD * b.line.byte_ns:
         b.overrun = 1
         return
     if b.overrun:
         status |= BOTA_OVERRUN
     if not b.now.calibrated:
         status |= BOTA_RAW
-    if not f.frozen:
-        b.clock_us = <uint32_t>((now - b.powered_ns) // 1000)
+    if not w.faults.frozen:
+        b.clock_us = <uint32_t>((w.now - b.powered_ns) // 1000)
     b.overrun = 0
     b.made += 1
     for i in range(6):
-        if b.range[i] > 0.0 and not -b.range[i] <= F[i] <= b.range[i]:
+        if b.range[i] > 0.0 and not -b.range[i] <= w.F[i] <= b.range[i]:
             status |= BOTA_OVERRANGE
-        value = <float>(F[i] if b.now.calibrated else gauge[i])
-        memcpy(record + 3 + 4 * i, &value, 4)
-    record[0] = BOTA_HEADER
-    io_store_le16(record + 1, <unsigned short>status)
-    io_store_le32(record + 27, b.clock_us)
-    memcpy(record + 31, &celsius, 4)
-    io_store_le16(record + 35, <unsigned short>(reflected_crc16(record + 1, BOTA_RECORD - 3, BOTA_X25) ^ 0xFFFF))
-    put_record(&b.line, f, record, BOTA_RECORD, b.made, now, BOTA_HEADER)
+        value = <float>(w.F[i] if b.now.calibrated else w.gauge[i])
+        memcpy(bytes + 3 + 4 * i, &value, 4)
+    bytes[0] = BOTA_HEADER
+    io_store_le16(bytes + 1, <unsigned short>status)
+    io_store_le32(bytes + 27, b.clock_us)
+    memcpy(bytes + 31, &celsius, 4)
+    io_store_le16(bytes + 35, <unsigned short>(reflected_crc16(bytes + 1, BOTA_RECORD - 3, BOTA_X25) ^ 0xFFFF))
+    put_record(&b.line, w, bytes, BOTA_RECORD, b.made, BOTA_HEADER)
+
+
+cdef class EmulatedBota(EmulatedSensor):
+    """A Bota SensONE on a serial line, with the settings that it has stored."""
+
+    PARAMETERS = (
+        Parameter("sinc_length", "int", "-", "stored filter: a record every sinc_length x 19.53125 us", 512, 51, 512),
+        Parameter("rate_code", "int", "-", "stored rate of the line: 0 9600, 1 57600, 2 115200, 3 230400, 4 460800 bit/s", 4, 0, 4),
+        Parameter("force_range_n", "float", "N", "beyond it a record says so, 0: without end", 0.0, 0.0, 1e6),
+        Parameter("torque_range_n_m", "float", "N.m", "beyond it a record says so, 0: without end", 0.0, 0.0, 1e6),
+    )
+    VARIANTS = {"bota": ({"sensor_out_of_range": 0x0002, "sensor_saturated": 0x0004}, ON_THE_NETWORK)}
+    cdef Bota c
+
+    def __init__(self, **given):
+        self.keys = keys = checked(self.PARAMETERS, given)
+        self.c.stored.sinc_length, self.c.stored.calibrated, self.c.stored.rate_code = keys["sinc_length"], 1, keys["rate_code"]
+        for i in range(6):
+            self.c.range[i] = keys["force_range_n"] if i < 3 else keys["torque_range_n_m"]
+        self.plug.self, self.plug.power_up, self.plug.record, self.plug.listen = &self.c, power_up, record, listen
+
+    def open(self, str address, str variant, scale):
+        return self.on_line()
