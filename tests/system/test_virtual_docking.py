@@ -219,7 +219,8 @@ def test_flexible_station_bends_at_its_port_and_is_captured():
 
 @pytest.mark.parametrize("name", [RING, ELASTIC], ids=["ring", "elastic"])
 def test_ring_units_run_to_the_end_of_retraction(name):
-    out = course(name)
+    gaps = tuple(f"plane{k}_gap" for k in range(1, 5))
+    out = course(name, (*gaps, "plane_force", "plane_depth", "nest_held"))
     assert not stops(out) and out["end_cause"][-1] == CODES["end_cause"]["complete"]
     contact, capture, end = (first(out, signal(out, bit)) for bit in ("DK1", "DSG", "planes_together"))
     # start of docking: captured and rings in full contact at all three sensors (each has switched by then); command 35 s later
@@ -233,6 +234,12 @@ def test_ring_units_run_to_the_end_of_retraction(name):
     together(out)
     # the ring units' own drives have run by then
     assert contact < first(out, signal(out, "drive_running")) < end
+    # the planes are pressed together all round, no deeper than a tenth of their law's range; roll within twice the play of the pins
+    k = int(np.argmax(out["end_cause"] != 0))
+    assert out["nest_held"][k] == 1.0 and out["plane_force"][k] > 150.0 and -2e-4 < min(out[g][k] for g in gaps)
+    assert max(out[g][k] for g in gaps) <= 0.0 and out["plane_depth"].max() < 2e-4
+    roll = 2 * np.degrees(np.arctan2(out["X_TA"][k, 3], out["X_TA"][k, 6]))
+    assert tilt_of(out, k) < 0.1 and np.hypot(*out["X_TA"][k, 1:3]) < 1e-3 and abs(roll) < 0.1
 
 
 # ------------------------------------------------------------------------------------------------------ initial conditions

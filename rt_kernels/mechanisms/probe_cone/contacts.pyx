@@ -7,6 +7,7 @@ target's sums, sets the sensors' bits and notes depths and forces in the record.
 from libc.math cimport sqrt
 
 from rt_kernels.algebra.values cimport Vec3, add, dot, mat_vec, mul, put, sub, vec, xyz
+from rt_kernels.contact.planes cimport PlanePlace, plane_place
 from rt_kernels.contact.primitives cimport Contact, FACE, segment_circle, sphere_in_cavity
 from rt_kernels.codes cimport (MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_LEVER1_CONTACT,
                                MECHANISM_SIGNAL_LIMITER_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS)
@@ -114,32 +115,23 @@ cdef void roller_contacts(Unit *u, Body *body, Sums *sums) noexcept nogil:
 
 cdef void plane_contacts(Unit *u, Body *base, Sums *sums) noexcept nogil:
     """Docking planes: four spring pushers on the periphery, and the planes themselves. Together only when all four gaps are closed."""
-    cdef Vec3 P
-    cdef double gap, f, squeeze, side
-    cdef double widest = -1e9
-    cdef Contact c
+    cdef PlanePlace q
+    cdef double f, widest = -1e9
     cdef int i
     for i in range(PUSHERS):
-        side = u.pusher_radius if i < 2 else -u.pusher_radius
-        P = add(base.p, mat_vec(base.R, xyz(u.plane_x, 0.0 if i & 1 else side, side if i & 1 else 0.0)))
-        gap = -P.x
-        f = 0.0
-        if gap > widest:
-            widest = gap
-        if gap < u.pusher_length:
-            squeeze = u.pusher_length - gap
-            f = u.pusher_stiffness * squeeze
+        q = plane_place(&u.planes, i, base.p, base.R)
+        f = q.push
+        if q.gap > widest:
+            widest = q.gap
+        if q.gap < u.planes.pusher_length:
             u.signals |= MECHANISM_SIGNAL_PUSHERS
-            u.record.stored.pusher += 0.5 * f * squeeze
-            apply_force(base, P, xyz(f, 0.0, 0.0), sums)
-            if gap < 0.0:
-                c.depth = -gap
-                put(xyz(1.0, 0.0, 0.0), c.n)
-                put(P, c.r)
-                u.touching_part, u.touching_number = PART_PLANE, i + 1
-                f += contact_reaction(u, &u.plane_law, &c, base, sums)
-        u.record.pusher[i].gap = gap
+            u.record.stored.pusher += 0.5 * f * q.squeeze
+            apply_force(base, q.p_TQ, xyz(f, 0.0, 0.0), sums)
+        if q.pressed:
+            u.touching_part, u.touching_number = PART_PLANE, i + 1
+            f += contact_reaction(u, &u.planes.law, &q.contact, base, sums)
+        u.record.pusher[i].gap = q.gap
         u.record.pusher[i].force = f
     u.record.plane_gap = widest
-    if widest <= u.together_gap:
+    if widest <= u.planes.together_gap:
         u.signals |= MECHANISM_SIGNAL_PLANES_TOGETHER

@@ -7,6 +7,7 @@ from libc.stdint cimport uint32_t
 
 from rt_kernels.algebra.values cimport Vec3, Wrench
 from rt_kernels.contact.latches cimport Groove, LatchGeometry
+from rt_kernels.contact.planes cimport Planes
 from rt_kernels.contact.primitives cimport Profile
 from rt_kernels.contact.reaction cimport ContactLaw
 from rt_kernels.mechanisms.common.drive cimport Drive, DriveState
@@ -191,7 +192,6 @@ cdef struct Unit:
     ContactLaw limiter_law
     ContactLaw roller_law
     ContactLaw latch_law
-    ContactLaw plane_law
     double depth_limit
     # elastic elements
     HysteresisTable bend
@@ -216,7 +216,7 @@ cdef struct Unit:
     bint movable
     double limiter_front, limiter_travel, limiter_force_front, limiter_force_end, limiter_stiffness, limiter_damping, limiter_gap
     # docking planes
-    double plane_x, pusher_radius, pusher_length, pusher_stiffness, together_gap
+    Planes planes
     # failed parts
     int latch_jammed, lever_dead
     bint dk1_dead, dk2_dead

@@ -189,7 +189,7 @@ cdef int fill_contacts(Unit *u, v) except -1:
     fill_law(&u.limiter_law, v, "limiter")
     fill_law(&u.roller_law, v, "roller")
     fill_law(&u.latch_law, v, "latch")
-    fill_law(&u.plane_law, v, "plane")
+    fill_law(&u.planes.law, v, "plane")
     u.lever_viscous = u.head_law.viscous_limit
     u.depth_limit = v["penetration_max_m"]
     return 0
@@ -271,11 +271,11 @@ cdef int fill_rest(Unit *u, v) except -1:
     u.limiter_damping = v["limiter_stop_damping_n_s_per_m"]
     u.limiter_gap = v["limiter_head_gap_m"]
     # docking planes, cover
-    u.plane_x = v["plane_x_m"]
-    u.pusher_radius = v["pusher_radius_m"]
-    u.pusher_length = v["pusher_length_m"]
-    u.pusher_stiffness = v["pusher_stiffness_n_per_m"]
-    u.together_gap = v["together_gap_m"]
+    u.planes.x = v["plane_x_m"]
+    u.planes.radius = v["pusher_radius_m"]
+    u.planes.pusher_length = v["pusher_length_m"]
+    u.planes.pusher_stiffness = v["pusher_stiffness_n_per_m"]
+    u.planes.together_gap = v["together_gap_m"]
     # sensors and latches that have failed
     u.latch_jammed, u.lever_dead = v["latch_jammed"], v["capture_lever_dead"]
     u.dk1_dead, u.dk2_dead = v["dk1_dead"], v["dk2_dead"]

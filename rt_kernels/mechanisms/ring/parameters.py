@@ -60,6 +60,26 @@ RING_PARAMETERS = (
     _f("rod_inertia_kg_m2", "kg.m2", "transverse, about its centre of mass", 1e-6, 1e4),
     _f("rod_axial_inertia_kg_m2", "kg.m2", "about its axis (and that of the outer part)", 1e-7, 1e3),
     Parameter("substeps", "int", "-", "internal steps per tick", default=1, low=1, high=50),
+    # interface
+    _f("plane_x_m", "m", "docking plane before the base plane; not given: a unit without planes, pins and nest", 0.0, 5.0, default=None),
+    _f("pusher_radius_m", "m", "the four pushers, and the two guide pins between them, from the axis", 0.05, 5.0, default=0.70),
+    _f("pusher_length_m", "m", "free length of a pusher above its plane", 0.0, 1.0, default=0.050),
+    _f("pusher_stiffness_n_per_m", "N/m", "stiffness of one pusher", 0.0, 1e8, default=3000.0),
+    _f("plane_stiffness_n_per_m", "N/m", "of the docking planes at one of four places", 1e3, 1e9, default=1e6),
+    _f("plane_restitution", "-", "of docking planes that close flat, speed after over speed before", 0.15, 0.99, default=0.3),
+    _f("plane_mass_kg", "kg", "reduced mass of the units of that blow", 1.0, 1e6, default=5000.0),
+    _f("plane_friction", "-", "friction coefficient of planes and pins", 0.0, 1.5, default=0.1),
+    _f("plane_depth_max_m", "m", "greatest penetration of planes and pins; beyond it the model is out of its range", 1e-5, 0.1,
+       default=2e-3),
+    _f("plane_preload_n", "N", "force of the planes at which the drive is stopped and the ring latched in its nest", 0.0, 1e6,
+       default=300.0),
+    _f("pin_length_m", "m", "guide pins above the docking plane", 1e-3, 1.0, default=0.050),
+    _f("pin_nose_radius_m", "m", "spherical ends of the guide pins", 1e-3, 0.1, default=0.010),
+    _f("pin_clearance_m", "m", "between a pin and the cylinder of its socket", 0.0, 0.01, default=3e-4),
+    _f("socket_mouth_m", "m", "radius of a socket's mouth; its cone has 45 deg", 2e-3, 0.2, default=0.035),
+    _f("nest_x_m", "m", "seats of the ring's nest before the base plane", 0.0, 5.0, default=0.0),
+    _f("nest_stiffness_n_per_m", "N/m", "of one of its three seats", 0.0, 1e9, default=1e6),
+    _f("nest_damping_n_s_per_m", "N.s/m", "of one of its three seats", 0.0, 1e6, default=2000.0),
 )
 
 

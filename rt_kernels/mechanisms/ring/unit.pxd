@@ -3,7 +3,9 @@
 from rt_kernels.algebra.values cimport Pose, Twist, Vec3, Wrench
 from rt_kernels.contact.reaction cimport ContactLaw
 from rt_kernels.mechanisms.ring.contact cimport RING_LATCHES, RingGeometry, RingLatchLaw, RingLatchState, RingLoads, RingSensors
+from rt_kernels.mechanisms.ring.interface cimport Interface, InterfaceState, InterfaceTouch
 from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BodyMotion, Leg, LegMotion, RingBody, RingPose
+from rt_kernels.mechanisms.ring.planes_record cimport PlanesRecord
 from rt_kernels.mechanisms.ring.record cimport RingRecord
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput
 
@@ -15,6 +17,7 @@ cdef struct RingUnit:
     ContactLaw law
     RingLatchLaw latches
     RingSensors sensors
+    Interface interface
     double depth_limit
     double mated_x                        # docking plane of the unit in its base: the ring plane when drawn in
     double plane_radius                   # where the gap of the docking planes is sensed, at four places
@@ -38,6 +41,7 @@ cdef struct RingState:
     double lost_springs                   # given to springs and their dampers by the struts (stored and lost), J
     double depth_peak
     int out_of_range
+    InterfaceState interface
 
 
 cdef void ring_begin(const MechanismInput *inp, BodyMotion *base, RingLoads *loads, MechanismOutput *out) noexcept nogil
@@ -45,13 +49,17 @@ cdef Wrench ring_wrench(Pose X_TA, const RingLoads *loads) noexcept nogil
 cdef void ring_mean(const RingUnit *u, const RingLoads *loads, Wrench W, MechanismOutput *out) noexcept nogil
 cdef RingPose ring_in_target(Pose X_TA, Twist V_TA, const RingState *s) noexcept nogil
 cdef void ring_touch(const RingUnit *u, RingState *s, const RingPose *N, double h, RingLoads *loads, bint grip) noexcept nogil
+cdef void planes_touch(const RingUnit *u, Pose X_TA, Twist V_TA, double h, RingLoads *loads, InterfaceTouch *touch) noexcept nogil
 cdef bint ring_close(const RingUnit *u, const RingState *s, LegMotion *motion, RingPose *N) noexcept nogil
 cdef bint ring_move(const RingUnit *u, RingState *s, LegMotion *motion, const RingPose *N, const BodyMotion *base, Wrench F_ring, double h,
                     Wrench *W) noexcept nogil
+cdef Wrench ring_nest(const RingUnit *u, const RingState *s, const RingPose *N, const InterfaceTouch *touch, Wrench *W) noexcept nogil
+cdef void planes_account(const RingUnit *u, RingState *s, const InterfaceTouch *touch, Wrench nest, Twist V, bint drawing,
+                         double h) noexcept nogil
 cdef Pose base_moves(Pose X_TA, Twist V_TA, double h) noexcept nogil
 cdef void ring_account(RingState *s, Pose X_TA, Twist V_TA, const RingLoads *loads, double h) noexcept nogil
 cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *motion, const double *force, const RingLoads *loads,
-                      Pose X_TA, MechanismOutput *out, RingRecord *record) noexcept nogil
+                      Pose X_TA, Twist V_TA, MechanismOutput *out, RingRecord *record, PlanesRecord *planes) noexcept nogil
 
 # set-up, with the interpreter
 cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables) except *

@@ -13,6 +13,8 @@ ring). The base's linear acceleration and the derivative of its angular velocity
 
 Leg of this unit: U-P-S with a hysteresis table (deformation = stroke less the neutral stroke) and a damper. Command bit 0 moves the neutral
 stroke in at `retract_speed_m_s` (the drive), bit 2 releases the latches. The neutral stroke stays between 0 and -`retract_stroke_m`.
+With planes (`plane_x_m`, see `interface`) it goes on by `press_stroke_m`, and stops when they are pressed together and the ring is latched
+in its nest.
 """
 
 import numpy as np
@@ -22,7 +24,7 @@ from libc.string cimport memset
 
 from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, apply, compose, cross, dot, exponential, mul, pose, pose_of, put,
                                         put_quat, put_wrench, quat_multiply, rotate, rotate_back, sub, to_matrix, turned, twist, twist_of,
-                                        vec, wrench_of, xyz)
+                                        vec, wrench_of, wrench_sum, xyz)
 from rt_kernels.contact.primitives cimport Contact
 from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DRIVE_RUNNING,
                                MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS,
@@ -33,15 +35,20 @@ from rt_kernels.mechanisms.ring.contact cimport (
     ring_contacts,
     sensor_loads,
 )
+from rt_kernels.mechanisms.ring.interface cimport (
+    InterfaceTouch, fill_interface, interface_account, interface_report, interface_touch, nest_hold,
+)
+from rt_kernels.mechanisms.ring.planes_record cimport PlanesRecord
 from rt_kernels.mechanisms.ring.platform cimport build_leg, close_legs, react_all_on_base, reduce_to_ring, solve_ring
 from rt_kernels.mechanisms.ring.record cimport RingRecord
+from rt_kernels.mechanisms.ring.unit_record cimport RingUnitRecord
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.block_check import FLAG
 from rt_kernels.context import UnitEnergy
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, longest_substep_s, strut_legs
 from rt_kernels.mechanisms.ring.picture import RingPicture
-from rt_kernels.mechanisms.ring.record import AUX
+from rt_kernels.mechanisms.ring.unit_record import AUX
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -94,6 +101,35 @@ cdef void ring_touch(const RingUnit *u, RingState *s, const RingPose *N, double 
         latch_loads(&u.latches, &u.law, s.latch, N, h, loads)
     else:
         memset(s.latch, 0, sizeof(s.latch))
+
+
+cdef void planes_touch(const RingUnit *u, Pose X_TA, Twist V_TA, double h, RingLoads *loads, InterfaceTouch *touch) noexcept nogil:
+    """Planes, pushers and pins in the middle of the substep; their wrench on the target added to the loads'."""
+    memset(touch, 0, sizeof(InterfaceTouch))
+    if u.interface.fitted:
+        interface_touch(&u.interface, base_moves(X_TA, V_TA, 0.5 * h), V_TA, touch)
+        loads.F_T = wrench_sum(loads.F_T, touch.F_T)
+
+
+cdef Wrench ring_nest(const RingUnit *u, const RingState *s, const RingPose *N, const InterfaceTouch *touch, Wrench *W) noexcept nogil:
+    """What the nest gives the ring; its opposite and the planes' wrench on the base are added to W."""
+    if not u.interface.fitted:
+        return wrench_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0))
+    W[0] = wrench_sum(W[0], touch.F_A)
+    return nest_hold(&u.interface, &s.interface, N, W)
+
+
+cdef inline double power_on_ring(const RingState *s, Twist V, Wrench F) noexcept nogil:
+    # of a wrench about its centre, base axes, at the rates of the middle of the step; V: those of its start
+    return dot(F.f, add(V.v, s.half_step.v)) + dot(F.m, add(V.w, s.half_step.w))
+
+
+cdef void planes_account(const RingUnit *u, RingState *s, const InterfaceTouch *touch, Wrench nest, Twist V, bint drawing,
+                         double h) noexcept nogil:
+    """Their part of the ledger, and the latching of the ring in its nest. V: of the ring at the start of the substep."""
+    if u.interface.fitted:
+        s.interface.given_to_nest -= h * power_on_ring(s, V, nest)
+        interface_account(&u.interface, &s.interface, touch, s.X_AN, drawing, h)
 
 
 cdef bint ring_close(const RingUnit *u, const RingState *s, LegMotion *motion, RingPose *N) noexcept nogil:
@@ -160,14 +196,24 @@ cdef void ring_account(RingState *s, Pose X_TA, Twist V_TA, const RingLoads *loa
         s.capture_time = s.time
 
 
-cdef inline uint32_t plane_signals(const RingUnit *u, Pose X_TA) noexcept nogil:
-    """Pushers: the docking planes are close at one of four places at least. Together: at all four."""
+cdef inline uint32_t plane_signals(const RingUnit *u, const RingState *s, Pose X_TA, PlanesRecord *planes) noexcept nogil:
+    """Pushers: the docking planes are close at one of four places at least (a pusher is pressed). Together: at all four (and the ring
+    latched in its nest)."""
     cdef uint32_t word = 0
     cdef double r
     cdef int i, closed = 0
+    if u.interface.fitted:
+        for i in range(4):
+            if planes.place[i].pusher > 0.0:
+                word |= MECHANISM_SIGNAL_PUSHERS
+            closed += planes.place[i].gap <= u.together_gap
+        if closed == 4 and s.interface.held:
+            word |= MECHANISM_SIGNAL_PLANES_TOGETHER
+        return word
     for i in range(4):
         r = u.plane_radius if i < 2 else -u.plane_radius
-        closed += -apply(X_TA, xyz(u.mated_x, 0.0 if i & 1 else r, r if i & 1 else 0.0)).x <= u.together_gap
+        planes.place[i].gap = -apply(X_TA, xyz(u.mated_x, 0.0 if i & 1 else r, r if i & 1 else 0.0)).x
+        closed += planes.place[i].gap <= u.together_gap
     if closed > 0:
         word |= MECHANISM_SIGNAL_PUSHERS
     if closed == 4:
@@ -176,10 +222,13 @@ cdef inline uint32_t plane_signals(const RingUnit *u, Pose X_TA) noexcept nogil:
 
 
 cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *motion, const double *force, const RingLoads *loads,
-                      Pose X_TA, MechanismOutput *out, RingRecord *record) noexcept nogil:
+                      Pose X_TA, Twist V_TA, MechanismOutput *out, RingRecord *record, PlanesRecord *planes) noexcept nogil:
     """Signals, analogue values and the auxiliary channels. X_TA: the base at the end of the tick."""
     cdef int i, k
-    out.signals = plane_signals(u, X_TA)
+    memset(planes, 0, sizeof(PlanesRecord))
+    if u.interface.fitted:
+        interface_report(&u.interface, &s.interface, X_TA, V_TA, planes)
+    out.signals = plane_signals(u, s, X_TA, planes)
     if s.contact_time >= 0.0:
         out.signals |= MECHANISM_SIGNAL_DK1
     if s.capture_time >= 0.0:
@@ -190,6 +239,8 @@ cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *mo
         if s.latch[2 * k].fired != 0.0 or s.latch[2 * k + 1].fired != 0.0:
             out.signals |= MECHANISM_SIGNAL_LATCH1 << k
     out.status = MECHANISM_STATUS_OUT_OF_RANGE if s.out_of_range or s.depth_peak > u.depth_limit else 0
+    if u.interface.fitted and s.interface.depth_peak > u.interface.depth_limit:
+        out.status = MECHANISM_STATUS_OUT_OF_RANGE
     for i in range(8):
         out.analog[i] = motion[i].p[u.leg[i].stroke] if i < MAX_LEGS else 0.0
     put(s.X_AN.p, record.ring_position)
@@ -242,6 +293,7 @@ cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables)
     fill_contact_law(t, &u.law)
     fill_latches(t, &u.latches)
     fill_sensors(t, &u.geometry, &u.sensors)
+    fill_interface(t, &u.interface)
     u.depth_limit = t["depth_limit_m"]
     u.plane_radius, u.together_gap = t["face_radius_m"], t["together_gap_m"]
     u.substeps = t["substeps"]
@@ -270,6 +322,9 @@ cdef object ring_depth(RingUnit *u, RingState *s, object X_TA):
     return deepest
 
 
+RING_BOUNDS = {"ring.out_of_range": FLAG, "ring.interface.held": FLAG, "ring.interface.spare": (0, 0)}
+
+
 cdef struct RingUnitState:
     RingState ring
     HysteresisState spring[MAX_LEGS]
@@ -293,6 +348,11 @@ cdef inline void draw_in(RingSelf *m, double dt) noexcept nogil:
         m.state.neutral = -m.retract_stroke
 
 
+cdef inline bint drawing_in(const RingSelf *m, const MechanismInput *inp) noexcept nogil:
+    # the drive runs on command until the ring is latched in its nest
+    return inp.commands & MECHANISM_COMMAND_DRIVE and not m.state.ring.interface.held
+
+
 cdef inline void spring_legs(RingSelf *m) noexcept nogil:
     """Springs with hysteresis, and dampers: forces on the strokes."""
     cdef double rate, deformation
@@ -314,23 +374,29 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     cdef Twist V_TA = twist(inp.V_TA)
     cdef RingPose N
     cdef RingLoads loads
+    cdef InterfaceTouch touch
+    cdef RingUnitRecord *record = <RingUnitRecord *> aux
     cdef BodyMotion base
-    cdef Wrench F_ring, W
+    cdef Wrench F_ring, W, nest
+    cdef Twist V
     cdef double h = inp.dt / m.unit.substeps
     cdef int i, k
     ring_begin(inp, &base, &loads, out)
-    if inp.commands & MECHANISM_COMMAND_DRIVE:
+    if drawing_in(m, inp):
         draw_in(m, inp.dt)
     for _ in range(m.unit.substeps):
         N = ring_in_target(X_TA, V_TA, s)
         ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
+        planes_touch(&m.unit, X_TA, V_TA, h, &loads, &touch)
         F_ring = ring_wrench(X_TA, &loads)
         if not ring_close(&m.unit, s, m.motion, &N):
             s.out_of_range = 1
             break
         spring_legs(m)
         memset(&W, 0, sizeof(W))
-        if not ring_move(&m.unit, s, m.motion, &N, &base, F_ring, h, &W):
+        V = twist_of(s.v, s.w)
+        nest = ring_nest(&m.unit, s, &N, &touch, &W)
+        if not ring_move(&m.unit, s, m.motion, &N, &base, wrench_sum(F_ring, nest), h, &W):
             s.out_of_range = 1
             break
         # what the springs took, at the rates of the middle of the step
@@ -338,10 +404,11 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
             i = m.unit.leg[k].stroke
             s.lost_springs -= h * m.state.force[k] * (m.motion[k].p_rate[i] + 0.5 * h * m.motion[k].p_accel[i])
         ring_account(s, X_TA, V_TA, &loads, h)
+        planes_account(&m.unit, s, &touch, nest, V, drawing_in(m, inp), h)
         ring_mean(&m.unit, &loads, W, out)
         X_TA = base_moves(X_TA, V_TA, h)
-    ring_report(&m.unit, s, m.motion, m.state.force, &loads, X_TA, out, <RingRecord *>aux)
-    if m.state.neutral < 0.0:
+    ring_report(&m.unit, s, m.motion, m.state.force, &loads, X_TA, V_TA, out, &record.ring, &record.planes)
+    if m.state.neutral < 0.0 and not s.interface.held:
         out.signals |= MECHANISM_SIGNAL_DRIVE_RUNNING
 
 
@@ -355,11 +422,14 @@ cdef class Ring(MechanismPart):
         Parameter("leg_damping_n_s_per_m", "float", "N.s/m", "damper of a leg", low=0.0, high=1e7),
         Parameter("retract_speed_m_s", "float", "m/s", "speed of the neutral stroke while the drive runs", default=1e-3, low=0.0, high=0.1),
         Parameter("retract_stroke_m", "float", "m", "way of the neutral stroke", default=0.0, low=0.0, high=2.0),
+        Parameter("press_stroke_m", "float", "m", "its further way with planes, which hold the ring while the springs are stretched",
+                  default=0.0, low=0.0, high=2.0),
     )
     PICTURE = RingPicture
     longest_substep_s = staticmethod(longest_substep_s)
     AUX = AUX
-    LEDGER = ("work_in", ("kinetic_energy", "lost_contact", "given_to_springs", "stored_contact"))
+    LEDGER = ("work_in", ("kinetic_energy", "lost_contact", "given_to_springs", "stored_contact", "stored_planes", "lost_planes",
+                          "given_to_nest"))
 
     cdef RingSelf m
     cdef readonly object gives      # UnitEnergy
@@ -371,8 +441,8 @@ cdef class Ring(MechanismPart):
         fill_table(&self.m.spring, "spring_forward_n", t["spring_forward_n"], t["spring_backward_n"], None, None, False)
         self.m.damping = t["leg_damping_n_s_per_m"]
         self.m.retract_speed = t["retract_speed_m_s"]
-        self.m.retract_stroke = t["retract_stroke_m"]
-        self.m.unit.mated_x = drawn_in(t)
+        self.m.retract_stroke = t["retract_stroke_m"] + (0.0 if t["plane_x_m"] is None else t["press_stroke_m"])
+        self.m.unit.mated_x = drawn_in(t) if t["plane_x_m"] is None else t["plane_x_m"]
         # the drive moves the neutral point of springs that pull with no more than the end of their table
         strongest = max(row[1] for row in t["spring_forward_n"])
         self.gives = UnitEnergy(drive_power_w=MAX_LEGS * strongest * t["retract_speed_m_s"])
@@ -385,7 +455,7 @@ cdef class Ring(MechanismPart):
         return self.m.state
 
     def state_bounds(self):
-        return {"ring.out_of_range": FLAG}
+        return RING_BOUNDS
 
     def max_penetration(self, X_TA):
         """Deepest penetration of the rings [m] with the base at X_TA (7,), at the ring's present pose; -1 without contact."""

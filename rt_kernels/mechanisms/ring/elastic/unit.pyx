@@ -22,13 +22,14 @@ from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEAS
 from rt_kernels.mechanisms.ring.elastic.accumulator cimport Accumulator, AccumulatorState, accumulator_step, fill_accumulator
 from rt_kernels.mechanisms.ring.elastic.record cimport ElasticRecord
 from rt_kernels.mechanisms.ring.elastic.retraction cimport (
-    CAPTURED, CABLES, DONE, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
+    CAPTURED, CABLES, DONE, EXTENDING, RETRACTING, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
     fill_retraction, pull, sequence,
 )
+from rt_kernels.mechanisms.ring.interface cimport InterfaceTouch
 from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BodyMotion, LegMotion, RingPose, effective_stroke, screw_force
 from rt_kernels.mechanisms.ring.unit cimport (
-    RingState, RingUnit, base_moves, fill_ring_unit, ring_account, ring_begin, ring_close, ring_depth, ring_in_target, ring_mean, ring_move,
-    ring_report, ring_touch, ring_wrench,
+    RingState, RingUnit, base_moves, fill_ring_unit, planes_account, planes_touch, ring_account, ring_begin, ring_close,
+    ring_depth, ring_in_target, ring_mean, ring_move, ring_nest, ring_report, ring_touch, ring_wrench,
 )
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
@@ -38,6 +39,7 @@ from rt_kernels.mechanisms.ring.picture import ElasticRingPicture
 from rt_kernels.mechanisms.ring.elastic.record import AUX
 from rt_kernels.mechanisms.ring.elastic.retraction import PHASES
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, longest_substep_s, strut_legs
+from rt_kernels.mechanisms.ring.unit import RING_BOUNDS
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -111,9 +113,15 @@ cdef inline void run_sequence(ElasticSelf *m, const RingLoads *loads, const doub
     cdef ElasticState *e = &m.state
     cdef bint mated = True
     cdef int i, before = e.sequence.phase
-    for i in range(CABLES):
-        if e.cables.cable[i].cam > m.mated_gap:
-            mated = False
+    if m.unit.interface.fitted:
+        # the planes are pressed together: the nest has latched
+        mated = e.ring.interface.held != 0
+        if e.sequence.phase == EXTENDING:
+            e.ring.interface.held = 0
+    else:
+        for i in range(CABLES):
+            if e.cables.cable[i].cam > m.mated_gap:
+                mated = False
     sequence(&m.sequencer, &e.sequence, stroke, loads.aligned, extend, e.cables.phi / m.retraction.gear_ratio, mated, h)
     if e.sequence.phase != before:
         if e.sequence.phase == THROWN:
@@ -146,14 +154,16 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
     cdef Twist V, V_TA = twist(inp.V_TA)
     cdef RingPose N
     cdef RingLoads loads
+    cdef InterfaceTouch touch
     cdef BodyMotion base
-    cdef Wrench F_ring, W, cables
+    cdef Wrench F_ring, W, cables, nest
     cdef double stroke[MAX_LEGS]
     cdef double h = inp.dt / m.unit.substeps
     ring_begin(inp, &base, &loads, out)
     for _ in range(m.unit.substeps):
         N = ring_in_target(X_TA, V_TA, s)
         ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
+        planes_touch(&m.unit, X_TA, V_TA, h, &loads, &touch)
         F_ring = ring_wrench(X_TA, &loads)
         if not ring_close(&m.unit, s, m.motion, &N):
             s.out_of_range = 1
@@ -161,16 +171,18 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
         spring_struts(m, h, stroke)
         memset(&W, 0, sizeof(W))
         cables = pull_cables(m, &N, h, &W)
+        nest = ring_nest(&m.unit, s, &N, &touch, &W)
         V = twist_of(s.v, s.w)
-        if not ring_move(&m.unit, s, m.motion, &N, &base, wrench_sum(F_ring, cables), h, &W):
+        if not ring_move(&m.unit, s, m.motion, &N, &base, wrench_sum(wrench_sum(F_ring, cables), nest), h, &W):
             s.out_of_range = 1
             break
         account_inside(m, cables, V, h)
         ring_account(s, X_TA, V_TA, &loads, h)
+        planes_account(&m.unit, s, &touch, nest, V, e.sequence.phase == RETRACTING, h)
         ring_mean(&m.unit, &loads, W, out)
         X_TA = base_moves(X_TA, V_TA, h)
         run_sequence(m, &loads, stroke, (inp.commands & MECHANISM_COMMAND_DRIVE) != 0, h)
-    ring_report(&m.unit, s, m.motion, e.force, &loads, X_TA, out, &record.ring)
+    ring_report(&m.unit, s, m.motion, e.force, &loads, X_TA, V_TA, out, &record.ring, &record.planes)
     elastic_signals(e, out)
     elastic_report(m, record)
 
@@ -278,7 +290,8 @@ cdef class ElasticAdaptive(MechanismPart):
     PICTURE = ElasticRingPicture
     longest_substep_s = staticmethod(longest_substep_s)
     AUX = AUX
-    LEDGER = ("work_in", ("kinetic_energy", "lost_contact", "given_to_springs", "stored_contact", "given_to_cables"))
+    LEDGER = ("work_in", ("kinetic_energy", "lost_contact", "given_to_springs", "stored_contact", "given_to_cables", "stored_planes",
+                          "lost_planes", "given_to_nest"))
 
     cdef ElasticSelf m
     cdef readonly object gives      # UnitEnergy
@@ -304,6 +317,10 @@ cdef class ElasticAdaptive(MechanismPart):
         self.m.screw_damping = t["screw_damping_n_s_per_m"]
         self.m.mated_gap = 0.0
         self.m.unit.mated_x = t["mated_distance_m"]
+        if t["start_phase"] == "retracted" and self.m.unit.interface.fitted:
+            self.m.state.ring.interface.held = 1
+            self.m.state.ring.interface.X_AH = self.m.state.ring.X_AN
+            self.m.state.ring.interface.X_AH.p.x = t["mated_distance_m"]
         self.m.state.release_time = self.m.state.aligned_time = self.m.state.done_time = -1.0
         if t["start_phase"] == "retracted":
             self.m.state.ring.X_AN.p.x = t["mated_distance_m"]
@@ -333,7 +350,7 @@ cdef class ElasticAdaptive(MechanismPart):
         return self.m.state
 
     def state_bounds(self):
-        return {"ring.out_of_range": FLAG, "spring.blocked": FLAG, "spring.branch": (0, 12), "sequence.phase": (0, 6),
+        return RING_BOUNDS | {"spring.blocked": FLAG, "spring.branch": (0, 12), "sequence.phase": (0, 6),
                 "sequence.blocked": FLAG, "sequence.in_position": FLAG, "cables.cable.joined": FLAG}
 
     def max_penetration(self, X_TA):
