@@ -6,8 +6,8 @@
   logged ticks. So is a simulation's log from which ticks are missing.
 * where ticks are missing from the log of a live run, their inputs are gone: the ticks before are compared as ever; those behind are run
   with what there is and counted by themselves, since the stages come out of the gap with other states.
-* a log of an earlier table of channels is compared in the fields that it has; a stage whose constants and state have another form by now
-  is rebuilt from the configuration, and named.
+* a log of an earlier table of channels is compared in the fields that it has. A stage whose logged constants are not those of this
+  program (another form by now, or altered) is rebuilt from the configuration, and named.
 * what-if (`--set`): stages whose configuration changed are rebuilt; the differences are reported. The measured force belongs to the
   original motion: a what-if says what the changed part would have answered to *those* inputs, not what would have happened.
 * a parameter that was changed in the run (command `tune`) is changed in its replay at the same tick, also in a what-if; one that the
@@ -91,7 +91,7 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
         "missing_ticks": sum(b - a + 1 for a, b in missing),
         "behind_gap": behind,
         "incomplete": list(log.incomplete),
-        "rebuilt": [role for role, part in _stages(log, ()).items() if rebuilt(log, role, part)] if log.absent is not None else [],
+        "rebuilt": rebuilt(log),
         "absent": sorted(log.absent or ()),
         "seconds": seconds,
         "realtime_factor": float(log.time_s[-1] - log.time_s[0]) / max(seconds, 1e-9),
@@ -151,19 +151,19 @@ def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Stage]:
     return {role: assembly.part_of(config, role, context) for role in STAGE_ROLES}
 
 
-def rebuilt(log: Log, role: str, part: Stage) -> bool:
-    """Whether the log is of an earlier table and the stage's block has another form than the part has now."""
-    return log.absent is not None and len(log.header.states.get(role, b"")) != len(part.dump())
-
-
-def put_constants(log: Log, role: str, part: Stage) -> None:
-    """Constants and initial state of a stage out of the log. Raises ConfigurationError for what this program would not build itself."""
-    if rebuilt(log, role, part):
-        return
+def put_constants(log: Log, role: str, part: Stage) -> str:
+    """Constants and initial state of a stage out of the log. Where they are not what this program builds, the part stays as it was built
+    from the configuration; returns what differs, "" where nothing does."""
     try:
         part.load(log.header.states.get(role, b""))
     except ValueError as error:
-        raise ConfigurationError(f"{log.path}: stage {role} cannot be restored: {error}") from error
+        return str(error)
+    return ""
+
+
+def rebuilt(log: Log) -> dict[str, str]:
+    """Role of each stage whose constants are not taken from the log → why."""
+    return {role: why for role, part in _stages(log, ()).items() if (why := put_constants(log, role, part))}
 
 
 def _go_on(log: Log, line: LoopLine) -> None:

@@ -33,9 +33,11 @@ def stand_of(
         stand = beside.get("process") or stack.enter_context(virtual_stand(config, context, host, beside))
         # a process on the same machine may be held up longer than a device would be
         if stand.config["drives"].get("wire") == "ethercat":
-            drives: Document = {"part": registry.EMULATED_DRIVES_ON_ETHERCAT, "no_data_periods": 500, "watchdog_ms": 1000.0}
+            drives: Document = {"part": registry.EMULATED_DRIVES_ON_ETHERCAT, "no_data_periods": 500, "watchdog_ms": 1000.0,
+                                "timeout_s": 10.0}  # fmt: skip
         else:
-            drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500, "server_timeout_ms": 1000}
+            drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500, "server_timeout_ms": 1000,
+                      "timeout_s": 10.0}  # fmt: skip
         sensor = own.devices.get("wrench_sensor") or Part("wrench_sensors", registry.EMULATED_WRENCH_SENSOR, {})
         declared = {p.key for p in registry.part(sensor.role, sensor.name).PARAMETERS}
         late = {"filter_delay_s": stand.config["plant"]["sensor_delay_s"]} if "filter_delay_s" in declared else {}

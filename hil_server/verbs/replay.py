@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> Document:
     if result["absent"]:
         print(f"log of an earlier program version, without these channels, which are not compared: {', '.join(result['absent'])}")
     if result["rebuilt"]:
-        print(f"rebuilt from the configuration, because their blocks in the log have an earlier form: {', '.join(result['rebuilt'])}")
+        print(f"rebuilt from the configuration, because their constants in the log are not this version's: {', '.join(result['rebuilt'])}")
     if result["equal"]:
         print(f"equal: {result['ticks']} ticks, every field, {result['realtime_factor']:.0f} times real time")
         return result
