@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,9 +63,10 @@ def test_ordinary_scheduling_stays_as_it_is():
 
 @pytest.fixture
 def measured(monkeypatch):
-    """What `check` measures, without taking the core."""
-    from hil_server.host import preflight
+    """What `check` measures, without taking the core, and with no live run but this process's own on the machine."""
+    from hil_server.host import preflight, realtime_host
 
+    monkeypatch.setattr(realtime_host, "RUN_MARK", f"@hil-server.test.{os.getpid()}.")
     lengths = []
     monkeypatch.setattr(preflight, "measure", lambda core, seconds: lengths.append(seconds) or [])
     return lengths
@@ -83,8 +83,7 @@ def test_measurement_is_refused_beside_a_live_run(measured, capsys):
         assert os.getpid() in live_runs()
         assert cli.main(["check", "--measure"]) == 2 and measured == []
         said = capsys.readouterr().err
-        assert "live run in progress" in said and "wait until it has ended" in said
-        assert str(os.getpid()) in re.findall(r"\d+", said)  # beside those of other tests
+        assert f"live run in progress (process {os.getpid()})" in said and "wait until it has ended" in said
         assert cli.main(["check"]) == 0, "without the measurement it disturbs nobody"
     assert os.getpid() not in live_runs()
 
