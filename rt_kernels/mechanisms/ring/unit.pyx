@@ -13,8 +13,8 @@ ring). The base's linear acceleration and the derivative of its angular velocity
 
 Leg of this unit: U-P-S with a hysteresis table (deformation = stroke less the neutral stroke) and a damper. Command bit 0 moves the neutral
 stroke in at `retract_speed_m_s` (the drive), bit 2 releases the latches. The neutral stroke stays between 0 and -`retract_stroke_m`.
-With planes (`plane_x_m`, see `interface`) it continues by `press_stroke_m`, and stops when they are pressed together and the ring is latched
-in its nest.
+With planes (`plane_x_m`, see `interface`) it continues by `press_stroke_m`, and stops when they are pressed together and the ring is
+latched in its nest.
 """
 
 import numpy as np
