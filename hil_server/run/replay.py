@@ -35,6 +35,7 @@ from hil_server.line.free_run import blocks, run_in_pieces
 from hil_server.line.run_header import configuration
 from hil_server.log.checkpoint import places
 from hil_server.log.reader import Log, read_log
+from hil_server.log.record import aux_channels, scalar_names
 from hil_server.roles import Stage
 from hil_server.run.progress import Line
 from hil_server.values import Document, Value
@@ -260,8 +261,10 @@ def _simulated_again(log: Log, window: tuple[int, int], done: Done) -> tuple[int
 
     Constants of the stages come from the log, those of the docking unit are prepared again: another mathematics library may differ."""
     test = assembly.simulation(configuration(log), calibration(log), log.records[log.records["command_code"] != 0])
-    if test.block.aux_count != log.header.aux_count:
-        raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
+    ours = {name: i for i, name in enumerate(n for c in aux_channels(test.aux) for n in scalar_names(c.name, c.count))}
+    if gone := [name for name in log.aux_names if name not in ours]:
+        raise ConfigurationError(f"{log.path}: its configuration makes no auxiliary channel {gone[0]}")
+    logged_aux = [ours[name] for name in log.aux_names]  # parts have appended others since
     for role, part in test.line.stages.items():
         put_constants(log, role, part)
     test.line.sample = initial_sample(log)
@@ -273,7 +276,11 @@ def _simulated_again(log: Log, window: tuple[int, int], done: Done) -> tuple[int
         upto = min(stop, int(np.searchsorted(log.records["tick"], records["tick"][-1], side="right")))
         if upto > at:
             logged = log.records[at:upto]
-            computed = records[logged["tick"] - records["tick"][0]]
+            full = records[logged["tick"] - records["tick"][0]]
+            computed = np.zeros(len(full), log.records.dtype)
+            for name in SAMPLE_DTYPE.names:
+                computed[name] = full[name]
+            computed["aux"] = full["aux"][:, logged_aux]
             for name in ("record_crc", *(log.absent or ())):
                 computed[name] = logged[name]
             unequal = np.flatnonzero((_bytes(computed) != _bytes(logged)).any(axis=1))

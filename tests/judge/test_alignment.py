@@ -34,7 +34,13 @@ def test_a_retraction_without_its_end_is_a_negative_verdict(tmp_path, capsys):
 
 
 def test_planes_together_but_beyond_stated_tolerances(tmp_path, capsys):
-    limits = ("guidance.complete_tilt_deg=0.01", "guidance.complete_offset_m=0.0001")
+    """Of a ring unit that is given without planes and pins: what holds it are the springs of its legs."""
+    shipped = SHIPPED / "mechanisms" / "ring.toml"
+    planes = [line.split()[0] for line in shipped.read_text().split("# interface:")[1].splitlines() if " = " in line]
+    without = ", ".join(f'"{key}"' for key in planes)
+    unit = tmp_path / "ring_without_planes.toml"
+    unit.write_text(f'extends = "{shipped}"\nwithout = [{without}]\n')
+    limits = ("guidance.complete_tilt_deg=0.01", "guidance.complete_offset_m=0.0001", f"test.mechanism={unit}")
     code, said, text, _ = simulate(tmp_path, capsys, "guidance.contact_max_s=95.0", *limits)
     missing = ["tilt_deg above 0.01", "offset_m above 0.0001"]
     assert code == 1 and said["end"] == "not_aligned" and said["alignment"]["missing"] == missing
@@ -45,8 +51,8 @@ def test_a_completed_docking_says_how_well(tmp_path, capsys):
     code, said, text, page = simulate(tmp_path, capsys)
     assert code == 0 and said["end"] == "complete"
     found = said["alignment"]
-    assert found["aligned"] and found["missing"] == [] and found["limits"] == {"tilt_deg": 0.5, "offset_m": 0.01}
-    assert 0.0 < found["tilt_deg"] <= 0.5 and 0.0 < found["offset_m"] <= 0.010 and abs(found["roll_deg"]) < 3.0
+    assert found["aligned"] and found["missing"] == [] and found["limits"] == {"tilt_deg": 0.1, "offset_m": 0.001}
+    assert 0.0 < found["tilt_deg"] <= 0.1 and 0.0 < found["offset_m"] <= 0.001 and abs(found["roll_deg"]) < 0.1
     assert "together and aligned" in text and "together and aligned" in page
 
 

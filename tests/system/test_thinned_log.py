@@ -1,6 +1,7 @@
 """A simulation's log with every n-th tick: it says the same of the run, and it still replays to the last bit."""
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,13 @@ from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
 from hil_server.line.free_run import STATES
 from hil_server.log.reader import read_log
+from hil_server.log.record import aux_channels, record_dtype
+from hil_server.log.writer import LogWriter
 from hil_server.run import branch, replay
 from hil_server.run.progress import Stopper
 from hil_server.run.session import Options, run_live, simulate
-from rt_kernels.layout import CODES
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.parameters import Aux
 from tests.system.test_replay import rewrite
 
 PROGRAMME = SHIPPED / "programmes" / "virtual_docking.toml"
@@ -64,6 +68,32 @@ def test_thinned_log_replays_to_the_last_bit(logs, tmp_path):
     (tmp_path / "cut.mcap").write_bytes(data[: 2 * len(data) // 3])
     cut = replay.replay(tmp_path / "cut.mcap", verify=True)
     assert cut["equal"] and 0 < cut["ticks"] < result["ticks"] and cut["incomplete"]
+
+
+def test_thinned_log_of_a_unit_with_fewer_channels_replays(logs, tmp_path):
+    """A docking unit has appended channels since; one that it has no more cannot be compared."""
+    log = read_log(logs[1])
+    without = log.header.aux[3]
+    kept = [i for i in range(log.header.aux_count) if not without.offset <= i < without.offset + without.count]
+
+    def rewritten(name, aux, columns):
+        header = replace(log.header, aux=aux)
+        records = np.zeros(log.ticks, record_dtype(len(columns)))
+        for field in SAMPLE_DTYPE.names:
+            records[field] = log.records[field]
+        records["aux"] = log.records["aux"][:, columns]
+        writer = LogWriter(tmp_path / name, header)
+        writer.write(records)
+        writer.close({})
+        return tmp_path / name
+
+    declared = [Aux(c.name, c.unit, c.meaning, c.count) for c in log.header.aux]
+    fewer = rewritten("fewer.mcap", aux_channels(c for c in declared if c.name != without.name), kept)
+    assert read_log(fewer).header.aux_count < log.header.aux_count
+    assert replay.replay(fewer, verify=True)["equal"]
+    more = rewritten("more.mcap", aux_channels([*declared, Aux("torn", "-", "gone", 1)]), [*range(log.header.aux_count), 0])
+    with pytest.raises(ConfigurationError, match="no auxiliary channel torn"):
+        replay.replay(more, verify=True)
 
 
 def test_thinned_log_of_an_interrupted_simulation_replays(tmp_path, monkeypatch):

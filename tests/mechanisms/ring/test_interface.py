@@ -143,7 +143,8 @@ def test_drawn_together_pressed_latched_and_parted(pytestconfig, name):
     assert docked["signals"][-1] & TOGETHER and docked["signals"][-1] & PUSHERS and not docked["signals"][-1] & RUNNING
     gaps = [channel(unit, docked, f"plane{i}_gap") for i in range(1, 5)]
     planes, pushers = channel(unit, docked, "plane_force"), sum(channel(unit, docked, f"plane{i}_pusher") for i in range(1, 5))
-    assert -2e-4 < min(gaps) <= max(gaps) <= 0.0
+    deepest = 5e-4 if name == "elastic_adaptive" else 2e-4  # its cables are stretched further before the drive stands
+    assert -deepest < min(gaps) <= max(gaps) <= 0.0
     assert planes == pytest.approx(-table["plane_stiffness_n_per_m"] * sum(gaps), rel=0.02) and planes > 0.7 * table["plane_preload_n"]
     roll, *tilt = Rotation.from_quat(docked["X_TA"][-1, 3:]).as_rotvec(degrees=True)
     assert abs(roll) < 0.1 and np.hypot(*tilt) < 0.01 and np.hypot(*docked["X_TA"][-1, 1:3]) < 1e-3
