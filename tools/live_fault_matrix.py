@@ -88,7 +88,8 @@ RANGES = ["stand.wrench_sensor.force_range_n=[3000.0, 3000.0, 3000.0]", "stand.w
 SENSORS = {
     "rdt": ["stand.wrench_sensor.variant=onrobot", "stand.wrench_sensor.address=127.0.0.1", "stand.wrench_sensor.output_rate_hz=1000.0"],
     "bota_serial": [LINE, "stand.wrench_sensor.sinc_length=51", *RANGES],
-    "robotiq_ft300": [LINE, "stand.mounting.carried_mass_kg=10.0"],
+    # its port judges values that do not move before the wrench stage does
+    "robotiq_ft300": [LINE, "stand.mounting.carried_mass_kg=10.0", "stand.wrench_sensor.stale_ms=300.0"],
     "ati_can": ["stand.wrench_sensor.link=can0", *RANGES],
 }
 # silence is judged at once where silence is the fault; elsewhere a busy machine must not look like one
