@@ -135,7 +135,8 @@ assert not {"scipy.spatial", "scipy.optimize", "matplotlib", "pyarrow"} & set(sy
 
 def test_refused_run_leaves_no_folder(tmp_path, monkeypatch):
     out = tmp_path / "deep" / "run"
-    in_the_way = load_test(None, ["telemetry.publish=tcp://127.0.0.1:*", "telemetry.log_every=5"])
+    addresses = [f"telemetry.{key}=ipc://{tmp_path}/{key}" for key in ("publish", "command", "hand_controller")]
+    in_the_way = load_test(None, [*addresses, "telemetry.log_every=5"])
     with pytest.raises(ConfigurationError, match="log_every"):
         run_live(in_the_way, Options(out=str(out), quiet=True))
     assert list(tmp_path.iterdir()) == []

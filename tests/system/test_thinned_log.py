@@ -128,8 +128,9 @@ def test_one_changed_bit_of_a_thinned_log_is_found(logs, tmp_path):
     assert result["first_difference"]["tick"] == log.records["tick"][index] and result["first_difference"]["channel"] == log.aux_names[7]
 
 
-def test_what_a_thinned_log_cannot_do(logs, capsys):
+def test_what_a_thinned_log_cannot_do(logs, capsys, tmp_path):
     assert main(["replay", logs[1], "--set", "compensation.part=phase_lead"]) == 2
     assert "telemetry.log_every" in capsys.readouterr().err
+    addresses = [f"telemetry.{key}=ipc://{tmp_path}/{key}" for key in ("publish", "command", "hand_controller")]
     with pytest.raises(ConfigurationError, match=r"telemetry\.log_every: 5, a live run logs every tick"):
-        run_live(load_test(None, ["telemetry.log_every=5"]), Options(quiet=True))
+        run_live(load_test(None, [*addresses, "telemetry.log_every=5"]), Options(quiet=True))
