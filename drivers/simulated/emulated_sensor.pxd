@@ -52,6 +52,15 @@ cdef struct SensorPlug:
     SensorWire wire
 
 
+# A value as counts of 32 bits on the wire; at the end of the range where it is beyond it, or no number.
+cdef inline int32_t rounded(double x) noexcept nogil:
+    if not (x > -2147483000.0):
+        return -2147483000
+    if x > 2147483000.0:
+        return 2147483000
+    return <int32_t>(x + 0.5 if x >= 0.0 else x - 0.5)
+
+
 # One message, on the wire not before `start` and for so long; of datagrams for no time.
 cdef inline void put(SensorWire *w, const void *data, int size, int64_t start, int64_t duration_ns) noexcept nogil:
     cdef int after = (w.head + 1) % MESSAGES

@@ -40,7 +40,16 @@ from drivers.raw_frames.frame_io cimport (
     pollfd,
     sockaddr_in,
 )
-from drivers.simulated.emulated_sensor cimport NEVER, EmulatedSensor, SensorPlug, SensorWire, drop_messages, send_messages, sensor_next_ns
+from drivers.simulated.emulated_sensor cimport (
+    NEVER,
+    EmulatedSensor,
+    SensorPlug,
+    SensorWire,
+    drop_messages,
+    rounded,
+    send_messages,
+    sensor_next_ns,
+)
 from drivers.simulated.ethercat_segment cimport (
     SLAVE_FMMUS,
     EtherCatSegment,
@@ -221,12 +230,6 @@ cdef struct Stand:
 
 
 # ------------------------------------------------------------------------------------------------------------------ plant
-cdef inline int32_t rounded(double x) noexcept nogil:
-    if not (x > -2147483000.0):
-        return -2147483000
-    if x > 2147483000.0:
-        return 2147483000
-    return <int32_t>(x + 0.5 if x >= 0.0 else x - 0.5)
 
 
 cdef inline Node *drive(Stand *s, int i) noexcept nogil:

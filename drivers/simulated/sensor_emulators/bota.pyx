@@ -219,6 +219,3 @@ cdef class EmulatedBota(EmulatedSensor):
         for i in range(6):
             self.c.range[i] = keys["force_range_n"] if i < 3 else keys["torque_range_n_m"]
         self.plug.self, self.plug.power_up, self.plug.record, self.plug.listen = &self.c, power_up, record, listen
-
-    def open(self, str address, str variant, scale):
-        return self.on_line()

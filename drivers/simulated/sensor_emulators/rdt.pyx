@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from drivers.raw_frames.frame_io cimport io_load_be16, io_load_be32, io_receive_from, io_store_be32, sockaddr_in
-from drivers.simulated.emulated_sensor cimport NEVER, EmulatedSensor, SensorWire, drop_messages, put
+from drivers.simulated.emulated_sensor cimport NEVER, EmulatedSensor, SensorWire, drop_messages, put, rounded
 from drivers.simulated.sensor_emulators.wire_faults cimport WireFaults, every, noise_byte
 
 from drivers.simulated.sensor_emulators.rdt_set_up import SetUpServers, counts_per_unit
@@ -38,14 +38,6 @@ cdef struct Rdt:
     int64_t made                # records since start
     uint8_t held[RECORD * 40]   # the one that leaves after its successor
     int32_t held_bytes
-
-
-cdef inline int32_t rounded(double x) noexcept nogil:
-    if not (x > -2147483000.0):
-        return -2147483000
-    if x > 2147483000.0:
-        return 2147483000
-    return <int32_t>(x + 0.5 if x >= 0.0 else x - 0.5)
 
 
 cdef void send(SensorWire *w, const uint8_t *data, int size) noexcept nogil:

@@ -238,6 +238,3 @@ cdef class EmulatedRobotiq(EmulatedSensor):
         self.c.period_ns = <int64_t>(1e9 / self.keys["rate_hz"])
         set_line_rate(&self.c.line, self.keys["bits_per_second"])
         self.plug.self, self.plug.power_up, self.plug.record, self.plug.listen = &self.c, power_up, record, listen
-
-    def open(self, str address, str variant, scale):
-        return self.on_line()
