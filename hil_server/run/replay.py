@@ -278,7 +278,7 @@ def _simulated_again(log: Log, window: tuple[int, int], done: Done) -> tuple[int
             logged = log.records[at:upto]
             full = records[logged["tick"] - records["tick"][0]]
             computed = np.zeros(len(full), log.records.dtype)
-            for name in SAMPLE_DTYPE.names:
+            for name in SAMPLE_DTYPE.names or ():
                 computed[name] = full[name]
             computed["aux"] = full["aux"][:, logged_aux]
             for name in ("record_crc", *(log.absent or ())):
