@@ -1,13 +1,14 @@
 #!/bin/sh
 # Sets everything up in .venv and performs two docking tests. The first is seen as soon as the kernels that it needs are built: a
-# simulation. The second, when all are: live at 1 kHz, over the real wire protocols of the virtual stand. Arguments go to the second.
+# simulation of the detailed probe-cone unit. The second, when all are: live at 1 kHz, over the real wire protocols of the virtual stand.
+# Arguments go to the second.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/environment.sh
 if [ ! -e build/kernels ]; then
     prepare_environment "" first
     echo "The first docking, simulated:"
-    .venv/bin/hil-server simulate --out runs/first
+    .venv/bin/hil-server simulate virtual_docking_ship --out runs/first
     echo
     echo "Look at it while the rest is built: runs/first/run.html"
 fi

@@ -3,7 +3,7 @@
 # of that processor. Every field of every tick has to be equal by bytes to what the machine that wrote the log computed.
 #
 # Usage: tools/verify_on_aarch64.sh LOG [FOLDER]     Only what FOLDER (default build/aarch64) lacks is fetched and built: some ten minutes at
-# the first time. Builds the modules of tools/first_docking.txt: enough for a log of the shipped docking.
+# the first time. Builds the modules of tools/first_docking.txt: enough for a log of virtual_docking_ship.
 # Needs Debian's packages qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross, and a network at the first time. The interpreter of .venv must
 # have the version of Debian's (3.11 in bookworm): its headers are used, which are those of any 64-bit Linux.
 set -eu

@@ -228,7 +228,7 @@ def test_the_first_docking_has_its_kernels_and_no_others():
     program = """
 import sys
 from hil_server.cli import main
-assert main(["simulate", "--quiet", "--out", sys.argv[1]]) == 0
+assert main(["simulate", "virtual_docking_ship", "--quiet", "--out", sys.argv[1]]) == 0
 print(*(name for name, m in sys.modules.items() if name.startswith(("rt_kernels.", "drivers.")) and (m.__file__ or "").endswith(".so")))
 """
     import tempfile
