@@ -1,9 +1,9 @@
 """Latch law of a docking unit: the axial force that it needs to be captured, over miss and tilt, from its own kernel.
 
 The base of the active unit is led straight along the docking axis at a constant slow speed, miss and tilt held, from the first touch to the
-capture. The largest axial force on the way is what whoever presses has to bring (an arm: `hil_server.judge.arm_margin`). What gives way aside is the
-unit alone: one without lateral springs needs more here than on an arm that yields. The miss lies along Y of the target port; the tilt is
-about Z, a head that is carried beside the axis pointing further aside.
+capture. The largest axial force on the way is what an arm or a thruster has to bring (an arm: `hil_server.judge.arm_margin`). What gives
+way aside is the unit alone: one without lateral springs needs more here than on an arm that yields. The miss lies along Y of the target
+port; the tilt is about Z, a head that is carried beside the axis pointing further aside.
 """
 
 from collections.abc import Sequence
@@ -70,6 +70,7 @@ def in_words(law: Sequence[Insertion]) -> list[str]:
     tilts = list(dict.fromkeys(one.tilt_deg for one in law))
     rows = ["axial force until the capture, N, led straight in", "miss, mm  tilt " + "".join(f"{tilt:>9g}" for tilt in tilts) + " deg"]
     for miss in dict.fromkeys(one.miss_m for one in law):
-        shown = [f"{one.force_n:.0f}" if one.captured else "jams" if one.force_n >= STIFFEST_N else "none" for one in law if one.miss_m == miss]
+        row = [one for one in law if one.miss_m == miss]
+        shown = [f"{one.force_n:.0f}" if one.captured else "jams" if one.force_n >= STIFFEST_N else "none" for one in row]
         rows.append(f"{1e3 * miss:8g}       " + "".join(f"{text:>9s}" for text in shown))
     return rows

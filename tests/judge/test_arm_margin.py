@@ -69,7 +69,7 @@ def log(write_run):
 
 
 def independent_torques(direction=(1.0, 0.0, 0.0), twist=(0.0, 0.0, 0.0)):
-    """Per newton at the port in a direction, with a moment per newton, N.m: Pinocchio's Jacobian of the same chain, built joint by joint."""
+    """Per newton at the port in a direction, with a moment per newton, N.m: Pinocchio's Jacobian of the same chain, joint by joint."""
     O = Rotation.from_quat(BASE[3:])
     X_NE = pressed()["aux"][0, 20:27]
     along = O.inv().apply(-np.array(direction))
