@@ -4,9 +4,9 @@ It looks 25 times a second, acts on what it saw a reaction time ago, moves the s
 the handbook (Yaskevich 2020, 8.3): attitude, then lateral miss, then the approach with small corrections, pushing on until capture.
 
 The sticks ask for rates, so that arm and load are near K/s, and the operator is a gain with a delay: the crossover model
-Y_p Y_c = w_c exp(-s tau)/s (McRuer and Jex 1967, IEEE Trans. Human Factors in Electronics 8, 231-249; K/s: tau 0.2-0.4 s, w_c up to 4.5
-rad/s). Yaskevich has no figures of operators. Here w_c is far below a person's: an 8 t load on the arm swings from 0.4 rad/s on with hardly
-any damping, and a loop that crosses over near it oscillates.
+Y_p Y_c = w_c exp(-s tau)/s (McRuer and Jex 1967; for K/s tau is 0.2-0.4 s, w_c up to 4.5 rad/s). Yaskevich has no figures of operators.
+Here w_c is far below what a person can do: an 8 t load on the arm swings from 0.4 rad/s on with hardly any damping, and a loop that crosses
+over near it oscillates.
 
 A heavy load on an elastic arm swings for minutes. An operator does not chase the swing but the place where it will come to rest. The pilot
 keeps that place as what it has asked for since the start, u, and a slow mean b of what is seen beside it:
@@ -47,7 +47,7 @@ class Habits:
     near_m: float = 0.1  # so far from where the units first touch it slows down
     contact_part: float = 0.25
     press_part: float = 1.0  # against the latches: an arm under rate control presses the harder, the more it is asked
-    contact_crossover_rad_s: float = 0.3
+    contact_crossover_rad_s: float = 0.3  # at 1 rad/s the sticks go to and fro by 0.7 of full deflection in RT-30, at 0.3 by 0.02
     watched_s: float = 1.5  # the head stands that advances by less than stands_m in it, and goes in with more than goes_in_m
     stands_m: float = 0.001
     goes_in_m: float = 0.004
