@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BIBLIOGRAPHY = ROOT / "docs" / "bibliography.md"
 # Author and year; a requirement; a standard or manual; notes. Line ends count as blanks.
-NAME = r"[A-Z][a-z]+(?:-[A-Z][a-z]+)?"
+NAME = r"(?:Mc)?[A-Z][a-z]+(?:-[A-Z][a-z]+)?"
 CITATION = re.compile(
     rf"\b(?:{NAME} and {NAME}|{NAME} et al\.|{NAME}),? \(?(?:19|20)\d\d(?=[;,):.' ]|$)|R-St-\d\d|\bATI 9[\w/-]+(?: (?:FT|Axia))?"
     r"|\b(?:CiA|ISO|IEC|RFC) [1-9][\d-]*\d|\bIDSS IDD\b|\bFMI [23]\.0\b|hybrid-stability notes"

@@ -28,6 +28,7 @@ IDEAL = "test.stand=stands/ideal_stand_long_unit.toml"
 # unit: (file of the test, number of its variant or None, settings)
 CONTACT: dict[str, tuple[str, int | None, tuple[str, ...]]] = {
     "probe_cone_existing": ("virtual_docking", None, ()),
+    "probe_cone_module": ("virtual_docking", None, ()),
     "probe_cone_modified": ("virtual_docking_modified", None, ()),
     "probe_cone_movable_limiter": ("virtual_docking_movable_limiter", None, ()),
     "elastic_adaptive": ("virtual_docking_elastic", None, ()),

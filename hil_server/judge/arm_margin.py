@@ -1,9 +1,11 @@
 """Can the arm overcome the latches? What a berthing asked of the manipulator, against what its end, joints and motors can give.
 
-    asked       largest axial force of the active unit on the target unit from the first contact to the capture, or to the end of the
-                flight without one, as a mean over two seconds: a blow is not held by the arm, but by the load's inertia. With
-                latches, in software or hardware, it is their own law's. A capture below the threshold of a contact counts from the start
-    available   largest axial force that the arm can hold at the port in the joint angles of that moment: the smallest over
+    asked       largest force of the active unit on the target unit, its norm, from the first contact until the head is at the bottom
+                (DK2), to the capture, or to the end of the flight without either, of the mean vector over two seconds: a blow is not held
+                by the arm, but by the load's inertia. With latches, in software or hardware, it is their own law's. A capture below the
+                threshold of a contact counts from the start
+    available   largest force that the arm can hold at the port in the direction of that one, with the moment that goes with it, in the
+                joint angles of that moment: the smallest over
                 end effector   force_max_n, moment_max_n_m of the arm's file
                 joints         drive torque through the gear with its efficiency, against J^T of the wrench at the end effector
     margin      available over asked; below 1 the arm alone cannot hold it: what captures all the same is carried by the load's inertia
@@ -24,7 +26,7 @@ from hil_server.judge.rehearsal import arm_load, flight
 from hil_server.judge.run import Run
 from hil_server.log.reader import Log
 from rt_kernels.algebra.arrays import quat_rotate, quat_rotate_back
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 
 if TYPE_CHECKING:
     from rt_kernels.model.manipulator_file import Manipulator
@@ -81,7 +83,10 @@ def arm_margin(run: Run) -> ArmMargin | None:
     pressing = flown if first < 0.0 or gentle else flown[t[flown] >= first]
     if capture >= 0.0:
         pressing = pressing[t[pressing] <= capture]
-    axial = _axial(log, pressing)
+    bottom = np.flatnonzero(r["signal_discrete"][pressing] & BITS["mechanism_signal"]["DK2"])
+    pressing = pressing[: bottom[0]] if len(bottom) else pressing
+    held = _held(log, pressing)
+    force = np.linalg.norm(held[:, :3], axis=1)
     q, motor = log.aux("arm_q"), np.abs(log.aux("arm_motor_torque"))
     drives = arm.drives
     gear = np.array([d["torque_max_n_m"] * d["gear_ratio"] * d.get("efficiency", 1.0) for d in drives])
@@ -89,7 +94,7 @@ def arm_margin(run: Run) -> ArmMargin | None:
     n = len(gear)
     # loads of the gears: J^T of the wrench that the payload puts on the end effector
     at = flown[np.unique(np.linspace(0, len(flown) - 1, SAMPLES).astype(int))]
-    peaks = [flown[np.linalg.norm(load[flown, 3:], axis=1).argmax()], *([pressing[axial.argmax()]] if len(pressing) else [])]
+    peaks = [flown[np.linalg.norm(load[flown, 3:], axis=1).argmax()], *([pressing[force.argmax()]] if len(pressing) else [])]
     loads = [np.abs(_torques(tree, arm.end_effector, q[i, :n], load[i])) for i in np.union1d(at, peaks)]
     joints = np.max(loads, axis=0) / gear
     if locked is not None:
@@ -114,9 +119,9 @@ def arm_margin(run: Run) -> ArmMargin | None:
         "text": "",
     }  # fmt: skip
     if first >= 0.0 and len(pressing):
-        there = pressing[axial.argmax()]
-        asked = float(axial.max())
-        available, limit = _available(run, tree, arm, names, locked, gear, int(there), q[there, :n])
+        there = pressing[force.argmax()]
+        asked = float(force.max())
+        available, limit = _available(run, tree, arm, names, locked, gear, int(there), q[there, :n], held[force.argmax()])
         margin = available / asked if asked > 1.0 else None
         found = {**found, "asked_n": asked, "available_n": available, "limit": limit, "margin": margin}
     return {**found, "text": in_words(found)}
@@ -128,18 +133,19 @@ def in_words(arm: ArmMargin) -> str:
         return f"{arm['outcome']}; no contact; largest load {arm['largest']['name']} at {100 * arm['largest']['share']:.0f} %"
     what = {"captured": "captured", "stalled": "pressed, did not overcome the latches"}.get(arm["outcome"], "not pressed to the end")
     margin = "" if arm["margin"] is None else f", margin {arm['margin']:.2f}"
-    return (f"{what}: {arm['asked_n']:.0f} N axially, {arm['available_n']:.0f} N can be held ({arm['limit']}){margin}; "
+    return (f"{what}: {arm['asked_n']:.0f} N pressed, {arm['available_n']:.0f} N can be held ({arm['limit']}){margin}; "
             f"largest load {arm['largest']['name']} at {100 * arm['largest']['share']:.0f} %")  # fmt: skip
 
 
-def _axial(log: Log, at: np.ndarray) -> np.ndarray:
-    """Force of the active unit into the target unit along the docking axis at the ticks `at`, N: its mean over HELD_S before each. A
-    thinned log has every peak, so its ticks count for the time to the next one."""
+def _held(log: Log, at: np.ndarray) -> np.ndarray:
+    """Wrench of the active unit on the target unit at the ticks `at`, (n, 6): its mean over HELD_S before each. A thinned log has every
+    peak, so its ticks count for the time to the next one."""
     if not len(at):
-        return np.zeros(0)
-    t, force = log.time_s[at], log.records["F_T"][at, 0]
-    impulse = np.concatenate([[0.0], np.cumsum(force[:-1] * np.diff(t))])
-    found: np.ndarray = (impulse - np.interp(t - HELD_S, t, impulse)) / HELD_S
+        return np.zeros((0, 6))
+    t, wrench = log.time_s[at], log.records["F_T"][at]
+    impulse = np.concatenate([np.zeros((1, 6)), np.cumsum(wrench[:-1] * np.diff(t)[:, None], axis=0)])
+    before = np.column_stack([np.interp(t - HELD_S, t, one) for one in impulse.T])
+    found: np.ndarray = (impulse - before) / HELD_S
     return found
 
 
@@ -183,16 +189,18 @@ def _torques(tree: "Tree", end: str, q: np.ndarray, wrench_E: np.ndarray) -> np.
 
 
 def _available(
-    run: Run, tree: "Tree", arm: "Manipulator", names: list[str], locked: str | None, gear: np.ndarray, tick: int, q: np.ndarray
+    run: Run, tree: "Tree", arm: "Manipulator", names: list[str], locked: str | None, gear: np.ndarray, tick: int, q: np.ndarray,
+    wrench: np.ndarray,
 ) -> tuple[float, str]:
-    """Largest axial force at the target port that the arm can hold, N, and what limits it."""
+    """Largest force at the target port that the arm can hold, N, and what limits it. wrench: (6,) on the target at and in T; its direction
+    and its moment per newton are those of the force."""
     end, base = run.log.aux("arm_X_NE")[tick], run.log.aux("arm_X_NO")[tick]
     vehicle = run.document["target_vehicle"]
     port = physics.pose(vehicle["port_position_m"], vehicle["port_angles_deg"])
-    along = quat_rotate(port[3:], [1.0, 0.0, 0.0])
+    unit = wrench / max(float(np.linalg.norm(wrench[:3])), 1e-12) if wrench[:3].any() else np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     # reaction of the target on the payload, per newton, at E on the axes of N
-    force = -along
-    moment = np.cross(port[:3] - end[:3], force)
+    force = -np.asarray(quat_rotate(port[3:], unit[:3]))
+    moment = np.cross(port[:3] - end[:3], force) - quat_rotate(port[3:], unit[3:])
     at_base = np.concatenate([quat_rotate_back(base[3:], force), quat_rotate_back(base[3:], moment)])
     torques = np.abs(tree.jacobian(q, arm.end_effector).T @ at_base)
     limits = {"end effector force": arm.force_max, "end effector moment": arm.moment_max / max(float(np.linalg.norm(moment)), 1e-12)}

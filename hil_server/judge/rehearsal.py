@@ -3,6 +3,9 @@
 Everything is counted while the loop is closed (`motion` free). The hand controllers are weighed as they reached the loop, after deadman and
 age checks: use of a stick is the integral of its deflection (full deflection for a second is 1 s), like fuel; overshoots are the times that
 an axis went from one side to the other.
+
+An operator whose loop is unstable keeps a stick going to and fro (a limit cycle); one that is stable steps it, and lets the step die away.
+`oscillation` tells them apart by the spectrum.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +33,14 @@ TREND = {
     "stick_translation_s": ("translation stick, s", ".1f"),
     "stick_rotation_s": ("rotation stick, s", ".1f"),
     "overshoots": ("overshoots", ".0f"),
+    "stick_oscillation": ("stick oscillation", ".2f"),
     "stops": ("stops", ".0f"),
 }
+
+SPECTRUM_S = 20.0  # window of a spectrum; the second of two has to hold what the first one does
+SPECTRUM_HZ = 10.0  # samples
+FASTEST_HZ = 2.0  # of a hand
+FINER = 4  # frequencies between those of the window, so that none is missed
 
 
 def is_rehearsal(run: Run) -> bool:
@@ -78,6 +87,28 @@ def reversals(axes: np.ndarray) -> int:
         side = np.sign(column[column != 0.0])
         count += int(np.count_nonzero(side[1:] != side[:-1]))
     return count
+
+
+def oscillation(t: np.ndarray, axes: np.ndarray) -> float:
+    """Amplitude of the strongest sinusoid that a stick keeps up, in parts of full deflection; 0 for less than two windows of it.
+
+    Spectra of windows of 20 s with their mean and slope taken away (Hann, at 10 Hz, from two periods in the window to 2 Hz); of each
+    frequency the smaller amplitude of two windows that follow each other, so that a step, or its return, is not taken for one. Largest
+    over frequencies, axes and times. t: (n,) s; axes: (n, k).
+    """
+    from scipy.signal import detrend
+
+    n = round(SPECTRUM_S * SPECTRUM_HZ)
+    grid = np.arange(t[0], t[-1], 1.0 / SPECTRUM_HZ) if len(t) else t
+    if len(grid) < 2 * n:
+        return 0.0
+    held = axes[np.searchsorted(t, grid, side="right") - 1]
+    taper = np.hanning(n + 1)[:-1, None]
+    seen = slice(2 * FINER, int(FASTEST_HZ * SPECTRUM_S) * FINER + 1)
+    starts = range(0, len(grid) - n + 1, round(SPECTRUM_HZ))
+    amplitude = np.array([np.abs(np.fft.rfft(detrend(held[k : k + n], axis=0) * taper, FINER * n, axis=0))[seen] for k in starts])
+    one_later = round(SPECTRUM_S)
+    return float(2.0 / taper.sum() * np.minimum(amplitude[:-one_later], amplitude[one_later:]).max())
 
 
 def onsets(on: np.ndarray) -> int:
@@ -134,6 +165,7 @@ class Sheet(Miss, Felt, Stops, total=False):
     commanded_deg: float
     uncertain: dict[str, float]
     overshoots: int
+    stick_oscillation: float
 
 
 def score_sheet(run: Run) -> Sheet:
@@ -180,6 +212,7 @@ def score_sheet(run: Run) -> Sheet:
         "commanded_deg": used["commanded_deg"][0],
         "uncertain": {key: bound for key, (_, bound) in used.items() if bound > 0.0},
         "overshoots": reversals(whole[0][flown]) + reversals(whole[1][flown]),
+        "stick_oscillation": oscillation(t, np.hstack(whole)[flown]),
         **_stops(r),
     }
 

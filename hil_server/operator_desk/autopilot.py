@@ -3,10 +3,18 @@
 It looks 25 times a second, acts on what it saw a reaction time ago, moves the sticks no faster than a hand does, and works in the order of
 the handbook (Yaskevich 2020, 8.3): attitude, then lateral miss, then the approach with small corrections, pushing on until capture.
 
+The sticks ask for rates, so that arm and load are near K/s, and the operator is a gain with a delay: the crossover model
+Y_p Y_c = w_c exp(-s tau)/s (McRuer and Jex 1967; for K/s tau is 0.2-0.4 s, w_c up to 4.5 rad/s). Yaskevich has no figures of operators.
+Here w_c is far below what a person can do: an 8 t load on the arm swings from 0.4 rad/s on with hardly any damping, and a loop that crosses
+over near it oscillates.
+
 A heavy load on an elastic arm swings for minutes. An operator does not chase the swing but the place where it will come to rest. The pilot
 keeps that place as what it has asked for since the start, u, and a slow mean b of what is seen beside it:
 
-    db/dt = (x - x_0 - u - b)/tau,      rate = k (target - (x_0 + u + b)),   du/dt = rate
+    db/dt = (x - x_0 - u - b)/tau,      rate = w_c (target - (x_0 + u + b)),   du/dt = rate
+
+In contact the units hold the load, and it corrects what it sees. There it presses while the head stands, until the latches give way, and
+goes back to the rate of the approach when it sees the head go in; at the capture it lets go of the sticks.
 """
 
 from collections import deque
@@ -28,9 +36,10 @@ class Habits:
 
     look_hz: float = 25.0
     reaction_s: float = 0.24
-    gain_1_s: float = 0.12
+    crossover_rad_s: float = 0.12
     mean_s: float = 12.0
     hand_s: float = 2.0  # from rest to full deflection
+    let_go_s: float = 0.3  # back to rest, with the spring of the stick
     angle_tolerance_deg: float = 0.25
     lateral_tolerance_m: float = 0.004
     settled_s: float = 4.0
@@ -38,7 +47,10 @@ class Habits:
     near_m: float = 0.1  # so far from where the units first touch it slows down
     contact_part: float = 0.25
     press_part: float = 1.0  # against the latches: an arm under rate control presses the harder, the more it is asked
-    press_gain_1_s: float = 1.0
+    contact_crossover_rad_s: float = 0.3  # at 1 rad/s the sticks go to and fro by 0.7 of full deflection in RT-30, at 0.3 by 0.02
+    watched_s: float = 1.5  # the head stands that advances by less than stands_m in it, and goes in with more than goes_in_m
+    stands_m: float = 0.001
+    goes_in_m: float = 0.004
     quantum: float = 0.02  # of full deflection: finer a hand does not set
 
 
@@ -65,6 +77,7 @@ class Pilot:
         self._sent: np.ndarray | None = None
         self._begin: np.ndarray | None = None
         self._last = self._good_since = -1.0
+        self._furthest: deque[tuple[float, float]] = deque()
 
     def take_over(self, t: float) -> list[Row]:
         """Both sticks centred, deadman held."""
@@ -85,7 +98,8 @@ class Pilot:
         self._mean += (x - self._begin - self._asked - self._mean) * min(1.0, dt / self.habits.mean_s)
         rest = self._begin + self._asked + self._mean
         wanted = self._wanted(t, rest, x, contact, captured)
-        reach = dt / self.habits.hand_s
+        back = np.abs(wanted) < np.abs(self._stick)
+        reach = dt / np.where(back, self.habits.let_go_s, self.habits.hand_s)
         self._stick += np.clip(wanted - self._stick, -reach, reach)
         self._set(self._stick)
         stick = self._hand
@@ -104,13 +118,11 @@ class Pilot:
     def _wanted(self, t: float, rest: np.ndarray, x: np.ndarray, contact: bool, captured: bool) -> np.ndarray:
         """Deflections, in the axes of the target, for the present task; rest: where the load swings about, x: where it is."""
         h = self.habits
-        correction = np.clip(-h.gain_1_s * rest / self._scale(), -1.0, 1.0)
+        correction = np.clip(-h.crossover_rad_s * rest / self._scale(), -1.0, 1.0)
         turning, sideways = float(np.linalg.norm(rest[3:])), float(np.linalg.norm(rest[1:3]))
         wanted = np.zeros(6)
         if captured:
-            # on to the bottom
-            self.task = "done" if contact or self.task == "done" else "captured"
-            wanted[0] = h.contact_part if self.task == "captured" else 0.0
+            self.task = "done"
             return wanted
         if self.task == "attitude":
             wanted[3:] = correction[3:]
@@ -118,16 +130,27 @@ class Pilot:
         elif self.task == "lateral":
             wanted[3:], wanted[1:3] = correction[3:], correction[1:3]
             self._next_task(t, turning < np.radians(h.angle_tolerance_deg) and sideways < h.lateral_tolerance_m, "approach")
-        elif contact or self.task == "press":
-            # the load turns while the arm presses beside its middle, and a head pressed sideways leaves a latch outside its groove:
-            # attitude and middle are held, by what is seen, for nothing swings in contact
-            self.task = "press"
-            wanted = np.clip(-h.press_gain_1_s * x / self._scale(), -1.0, 1.0)
-            wanted[0] = h.press_part
+        elif contact or self.task in ("press", "insert"):
+            # the load turns while the arm presses beside its middle, and a head pressed sideways leaves a latch outside its groove
+            wanted = np.clip(-h.contact_crossover_rad_s * x / self._scale(), -1.0, 1.0)
+            self.task = self._head(t, x[0])
+            wanted[0] = h.press_part if self.task == "press" else h.contact_part
         else:
             wanted[0] = h.approach_part if rest[0] < self.contact_x - h.near_m else h.contact_part
             wanted[3:], wanted[1:3] = correction[3:], correction[1:3]
         return wanted
+
+    def _head(self, t: float, x: float) -> str:
+        """"press" while the head stands, "insert" while it goes in; x: along the axis. Its rebound counts for nothing."""
+        seen = self._furthest
+        seen.append((t, max(x, seen[-1][1]) if seen else x))
+        while seen[-1][0] - seen[0][0] > self.habits.watched_s:
+            seen.popleft()
+        advance = seen[-1][1] - seen[0][1]
+        if self.task == "press":
+            return "insert" if advance > self.habits.goes_in_m else "press"
+        watched = seen[-1][0] - seen[0][0] > 0.9 * self.habits.watched_s
+        return "press" if watched and advance < self.habits.stands_m else "insert"
 
     def _next_task(self, t: float, good: bool, task: str) -> None:
         if not good:

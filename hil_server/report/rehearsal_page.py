@@ -42,6 +42,7 @@ ROWS = (
     ("commanded travel, m", "commanded_m", 1.0),
     ("commanded turn, deg", "commanded_deg", 1.0),
     ("overshoots (an axis changed its side)", "overshoots", 1.0),
+    ("stick oscillation, of full deflection", "stick_oscillation", 1.0),
     ("Steps and Inserts", "commands", 1.0),
     ("stops by limits", "stops", 1.0),
 )

@@ -2,6 +2,7 @@
 
 CONFIG: test, programme (all variants), campaign (the ends of all that it varies), stand, craft, docking unit.
 `--resolved` prints instead the whole of a file that extends others, as one TOML file, with the source of each key.
+`--insertion` adds of a docking unit what force its latches need (`hil_server.predict.insertion`).
 `--measure` adds the wake-up latency of the loop's core. It occupies that core at the loop's priority and is refused during a live run.
 """
 
@@ -24,6 +25,7 @@ SUMMARY = "checks a file, the installation, and the real-time settings of the ho
 EXAMPLES = (
     ("hil-server check docking", "the shipped test, all files that it names, and this host"),
     ("hil-server check stand.toml --set limits.force_limit_n=4000", "a stand file, with one limit changed"),
+    ("hil-server check mechanisms/berthing_head.toml --insertion", "the force with which an arm has to press, over miss and tilt"),
     ("hil-server check --measure --seconds 10", "with the wake-up latency of the loop's core"),
 )
 
@@ -35,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key; may be repeated")
     parser.add_argument("--resolved", action="store_true",
                         help="prints the file together with those that it extends, and the source of each key")  # fmt: skip
+    parser.add_argument("--insertion", action="store_true",
+                        help="of a docking unit: the axial force that it needs to be captured, over miss and tilt")  # fmt: skip
     parser.add_argument("--measure", action="store_true", help="measures the wake-up latency of the loop's core; not during a live run")
     parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of the measurement (default: 2)")
     parser.add_argument("--core", type=int, metavar="N", help="core of the loop (default: chosen as for a run)")
@@ -105,9 +109,10 @@ def _configuration(args: argparse.Namespace, summary: Document) -> Document:
         found = examined(args.config, args.set)
     except ConfigurationError as error:
         return _faulty(error, summary)
+    law = _insertion(found) if args.insertion else {}
     several = f": a {found.kind}" + (f" of {len(found.rows)} variants" if found.kind == "programme" else "") if found.kind != "test" else ""
     print(f"  {found.name}{several}: no faults")
-    for words in found.about:
+    for words in (*found.about, *law.pop("words", ())):
         print(f"  {words}")
     tests: list[Document] = []
     stands: list[Document] = []
@@ -132,7 +137,21 @@ def _configuration(args: argparse.Namespace, summary: Document) -> Document:
             facts |= {"delays_not_known": late, "buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
         tests.append(facts)
     first = {key: value for key, value in tests[0].items() if key != "label"} if tests else {}
-    return {"faults": [], "kind": found.kind, "name": found.name, "about": list(found.about), **first, "tests": tests}
+    return {"faults": [], "kind": found.kind, "name": found.name, "about": list(found.about), **law, **first, "tests": tests}
+
+
+def _insertion(found: "Examined") -> Document:
+    """What force a docking unit needs to be captured. Raises UsageError for another file, or a unit without a law of contact."""
+    from hil_server.line.assembly import build_part
+    from hil_server.predict.insertion import in_words, insertion_law
+
+    if found.kind != "mechanism":
+        raise UsageError(f"--insertion: {found.name} is a {found.kind}: give the file of a docking unit")
+    part = build_part(*found.rows[0].config.setup.mechanism, {"period_s": 1.0 / found.rows[0].config.setup.test.rate_hz})
+    if not hasattr(part, "max_penetration"):
+        raise UsageError(f"--insertion: {found.name} has no surfaces that touch")
+    law = insertion_law(part)
+    return {"insertion": [one._asdict() for one in law], "words": in_words(law)}
 
 
 def examined(file: str | Path | None, overrides: Sequence[str] = ()) -> "Examined":

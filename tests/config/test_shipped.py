@@ -138,6 +138,9 @@ def mutations(document, path, parameter):
         yield Mutation("removed", path, None, [f"probe_length_m must lie inside {key}"], whole=True)
     elif key in BRANCHES and document[key][1] != list(parameter.default[1]):
         yield Mutation("removed", path, None, ["of the two branches must be the same"], whole=True)
+    elif key == "axial_forward" and document["axial_return"][2][1] > parameter.default[2][1]:
+        # the default is another unit's
+        yield Mutation("removed", path, None, ["the return branch is above the forward branch"], whole=True)
     elif path == ("test", "rate_hz") and step_of(document) < 1.0 / parameter.default:
         yield Mutation("removed", path, None, ["rate_hz: too slow for the docking unit"], whole=True)
     else:

@@ -11,7 +11,7 @@ from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
 from hil_server.report.run_page import page
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from rt_kernels.multibody.tree import Tree
 
 CONFIGURATION = """[test]
@@ -56,21 +56,24 @@ def pressed(force=80.0, captured=True, blow=0.0, asked=0.019):
     lever = np.cross(O.inv().apply(np.array([-15.0, 0.0, 0.0]) - X_NE[:3]), along)
     wrench = np.concatenate([R.T @ along, R.T @ lever])
     r["aux"][:, 14:20] = np.where(touching[:, None], force * wrench, 0.0)
-    return r, along, lever
+    return r
 
 
 @pytest.fixture(scope="module")
 def log(write_run):
     def make(name, **keys):
         header = {"configuration": {"configuration.toml": CONFIGURATION}, "aux": AUX, "period_ns": 10_000_000}
-        return read_log(write_run(pressed(**keys)[0], name, **header))
+        return read_log(write_run(pressed(**keys), name, **header))
 
     return make
 
 
-def independent_torques():
-    """Per newton at the port, N.m: Pinocchio's Jacobian of the same chain, built joint by joint."""
-    _, along, lever = pressed()
+def independent_torques(direction=(1.0, 0.0, 0.0), twist=(0.0, 0.0, 0.0)):
+    """Per newton at the port in a direction, with a moment per newton, N.m: Pinocchio's Jacobian of the same chain, joint by joint."""
+    O = Rotation.from_quat(BASE[3:])
+    X_NE = pressed()["aux"][0, 20:27]
+    along = O.inv().apply(-np.array(direction))
+    lever = np.cross(O.inv().apply(np.array([-15.0, 0.0, 0.0]) - X_NE[:3]), along) - O.inv().apply(twist)
     model = pin.Model()
     axes = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ}
     joint = 0
@@ -93,6 +96,21 @@ def test_what_the_joints_can_hold_is_that_of_an_independent_library(log):
     assert found["margin"] == pytest.approx(found["available_n"] / 80.0)
     assert found["motors"]["shoulder_yaw"] == pytest.approx(0.6 / 1.266)
     assert found["outcome"] == "captured" and found["contact_before_capture"]
+
+
+def test_the_force_counts_by_its_norm_with_its_moment_and_until_the_head_is_at_the_bottom(write_run):
+    """30 N along and 40 N across with 10 N.m about X; a blow of 900 N against the bottom, two seconds before the latches catch."""
+    r = pressed(force=30.0)
+    t = r["time_ns"] * 1e-9
+    r["F_T"][r["contact"] != 0, 1], r["F_T"][r["contact"] != 0, 3] = 40.0, 10.0
+    bottom = t >= CAPTURE - 2.0
+    r["signal_discrete"] = np.where(bottom, BITS["mechanism_signal"]["DK2"], 0)
+    r["F_T"][bottom & (t < CAPTURE), 0] = 900.0
+    found = arm_margin(Run(read_log(write_run(r, aux=AUX, period_ns=10_000_000, configuration={"configuration.toml": CONFIGURATION}))))
+    torques = independent_torques((0.6, 0.8, 0.0), (0.2, 0.0, 0.0))
+    torques[0] = 0.0
+    assert found["asked_n"] == pytest.approx(50.0, rel=1e-6)
+    assert found["available_n"] == pytest.approx(LIMIT / torques.max(), rel=1e-9)
 
 
 def test_a_blow_is_not_held_by_the_arm(log):
@@ -122,7 +140,7 @@ def test_a_run_without_an_arm_has_no_margin(bounce_log):
 def test_a_gentle_capture_before_the_first_contact(write_run):
     """The latches catch below the threshold of a contact; the force rises only when the load swings back. Then the first contact comes
     after the capture, and what was asked of the arm is the little before it."""
-    r, *_ = pressed(force=4.0)
+    r = pressed(force=4.0)
     t = r["time_ns"] * 1e-9
     r["contact"], r["F_T"][t >= 17.0, 0] = t >= 17.0, 40.0
     r["first_contact_time"] = np.where(t >= 17.0, 17.0, -1.0)

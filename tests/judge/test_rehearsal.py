@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server.cli import main
-from hil_server.judge.rehearsal import is_rehearsal, reversals, score_sheet, trend
+from hil_server.judge.rehearsal import is_rehearsal, oscillation, reversals, score_sheet, trend
 from hil_server.judge.run import Run
 from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
@@ -91,6 +91,18 @@ def test_overshoots_are_changes_of_side():
     assert reversals(np.array([[0, 1, 1, 0, 0, 1, -1, 0, -1, 1]]).T) == 2
     assert reversals(np.array([[1.0, -1.0], [0.0, 0.0], [-0.2, -1.0]])) == 1
     assert reversals(np.zeros((5, 3))) == 0
+
+
+def test_oscillation_is_what_a_stick_keeps_up():
+    t = np.arange(0.0, 120.0, 0.02)
+    cycle = 0.4 * np.sin(2 * np.pi * 0.13 * t)
+    assert oscillation(t, cycle[:, None]) == pytest.approx(0.4, rel=0.05)
+    assert oscillation(t, np.column_stack([0.0 * t, cycle * (t > 70.0)])) == pytest.approx(0.4, rel=0.05), "of any axis, at any time"
+    assert oscillation(t[t < 39.0], cycle[t < 39.0, None]) == 0.0, "not kept up for two windows"
+    # a step, its return by and by, and a hand that trembles
+    step = np.where(t > 40.0, np.exp(-(t - 40.0) / 8.0), 0.0) + 0.02 * np.sin(2 * np.pi * 1.5 * t)
+    assert oscillation(t, step[:, None]) < 0.1
+    assert oscillation(np.zeros(0), np.zeros((0, 6))) == 0.0
 
 
 def test_trend_is_by_operator_and_in_the_order_of_flight(logs):

@@ -32,7 +32,7 @@ def fly(tmp_path, script, *overrides, base="programmes/berthing_operator.toml"):
 def straight_in(tmp_path_factory):
     """No misses, a short way, left hand forward from the first tick on."""
     script = "0, 0, 0, 0, 0, 0, 0, 0, 1\n0.005, 0, 1, 0, 0, 0, 0, 0, 1\n"
-    return fly(tmp_path_factory.mktemp("straight"), script, *STILL, "guidance.start_distance_m=0.08", "guidance.after_capture_s=6.0",
+    return fly(tmp_path_factory.mktemp("straight"), script, *STILL, "guidance.start_distance_m=0.08", "guidance.after_capture_s=3.0",
                "test.operator=Ada")  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def test_a_logged_run_is_a_recorded_operator(straight_in, tmp_path):
 
     _, log = straight_in
     save(tmp_path / "again.csv", rows_of_log(log))
-    again = fly(tmp_path, (tmp_path / "again.csv").read_text(), *STILL, "guidance.start_distance_m=0.08", "guidance.after_capture_s=6.0",
+    again = fly(tmp_path, (tmp_path / "again.csv").read_text(), *STILL, "guidance.start_distance_m=0.08", "guidance.after_capture_s=3.0",
                 "test.operator=Ada")[1]  # fmt: skip
     for name in ("X_TA", "F_T", "hand_axis", "leg_setpoint"):
         np.testing.assert_array_equal(again.records[name], log.records[name])
@@ -134,13 +134,24 @@ def test_the_latches_are_overcome_after_the_contact_and_the_arm_says_with_what(t
 
 
 
-
-def test_a_recorded_operator_of_the_shipped_programme_overcomes_the_latches_of_the_shipped_unit(tmp_path):
-    """A whole flight over three minutes: a unit, an arm or a craft that is changed makes the records of operators worthless, and they have
-    to be flown again (tools/fly_berthing.py)."""
-    variants = load_programme("programmes/berthing_rt.toml", ["guidance.contact_max_s=190.0", "guidance.after_capture_s=0.5"])[1]
-    one = next(variant for variant in variants if variant.number == "RT-19")
-    summary = simulate(one.config, Options(out=str(tmp_path), quiet=True, report=False))
-    assert summary["end"] == one.expect == "captured" and not summary["faults"]
+def shipped(tmp_path, programme, number, *settings):
+    """A variant as it is shipped, simulated: what it expects, summary, score sheet."""
+    short = ("guidance.after_capture_s=1.5", "guidance.retreat_distance_m=0.05")
+    variants = load_programme(f"programmes/{programme}.toml", [*settings, *short])[1]
+    one = next(variant for variant in variants if variant.number == number)
+    summary = simulate(one.config, Options(out=str(tmp_path / number), quiet=True, report=False))
+    assert summary["end"] == one.expect == "captured" and set(summary["faults"]) <= {"acceleration_limit", "tare_drift"}
     assert all(row["verdict"] == "met" for row in summary["requirements"])
     assert summary["arm"]["contact_before_capture"] and summary["arm"]["margin"] > 1.0
+    return summary, score_sheet(Run(read_log(summary["log"])))
+
+
+def test_an_operator_overcomes_the_latches_more_gently_than_the_arm_alone(tmp_path):
+    """Whole flights: a unit, an arm or a craft that is changed makes the records of operators worthless, and they have to be flown again
+    (tools/fly_berthing.py). Yaskevich 2020, 8.3: NRT-74 captured at 48 s with somewhat above 1000 N; with an operator far less."""
+    summary, operator = shipped(tmp_path, "berthing_rt", "RT-19", "guidance.contact_max_s=190.0")
+    _, alone = shipped(tmp_path, "berthing_nrt", "NRT-74")
+    assert alone["time_to_capture_s"] == pytest.approx(48.0, abs=1.0) and 1000.0 < alone["peak_contact_force_n"] < 1100.0
+    assert operator["peak_contact_force_n"] < 0.5 * alone["peak_contact_force_n"]
+    # it presses with what the latches ask for, 44 N, and no stick goes to and fro: with a crossover at 1 rad/s in contact RT-30 has 0.73
+    assert 30.0 < summary["arm"]["asked_n"] < 60.0 and operator["stick_oscillation"] < 0.1
