@@ -28,12 +28,12 @@ when it was done, how far a leg came until then, what was operated, exit code. A
 the first tick on and the answer, the safety stage let no setpoint go before it, no fault came, the units captured, and the log replays byte
 for byte.
 
-`--power`: the rows of power over the wires, on the docking stand and (CANopen) the hydraulic one, the cause 1.5 s after the first
-synchronisation, in motion: a leg runs away, jams, its drive leaves its state, the emergency stop is operated, the supply is lost, a hose
-bursts. Printed: the faults of the trip; from its tick until the drive has reported that it is without power (with the emergency stop all
-six); when the legs stood; the greatest way and speed of a leg from the cause on, as the plant truly moved. A row is as it should be when a
-fault of the category *off* has taken the power within 50 ms, the log is complete and replays byte for byte. `ethercat` runs in a network
-namespace of its own, on a pair of interfaces.
+`--power`: the rows of power over the wires, on the docking stand and (CANopen) the hydraulic and the electric one, the cause 1.5 s after
+the first synchronisation, in motion: a leg runs away, jams, its drive leaves its state, the emergency stop is operated, the supply is
+lost, a hose bursts. Printed: the faults of the trip; from its tick until the drive has reported that it is without power (with the
+emergency stop all six); when the legs stood; the greatest way and speed of a leg from the cause on, as the plant truly moved. A row is as
+it should be when a fault of the category *off* has taken the power within 50 ms, the log is complete and replays byte for byte.
+`ethercat` runs in a network namespace of its own, on a pair of interfaces.
 
 `--sensor`: the rows of a force sensor on its own wire (docs/devices.md), what its emulator can do wrong. Printed: the bits of its status
 from then on, the faults of the run, exit code, whether the log replays byte for byte. A row is as it should be when the bit of the table is
@@ -331,11 +331,11 @@ def power(stand: str, wire: str, title: str, injection: str, leg: int, value: fl
 
 
 def power_rows(wire: str) -> list:
-    """Name and row of each; what only a hydraulic stand can have on that one, which is on CANopen."""
+    """Name and row of each; what only a loaded machine can have on those, which are on CANopen, a hose on the one that has hoses."""
     known = {injection.name: injection.stands for injection in SERVED}
-    stands = ("docking",) if wire == "ethercat" else ("docking", "hydraulic")
+    stands = ("docking",) if wire == "ethercat" else ("docking", "hydraulic", "electric")
     return [(row[1], lambda row=row, stand=stand: power(stand, wire, *row)) for stand in stands for row in POWER_ROWS
-            if stand == "hydraulic" or "hydraulic" not in known[row[1]]]  # fmt: skip
+            if stand == "hydraulic" or "hydraulic" not in known[row[1]] or (stand == "electric" and row[1] != "line_burst")]  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------------------- recovery

@@ -259,24 +259,24 @@ setup(script_args=["--quiet", "build_ext", "--inplace"], ext_modules=built)
 """
 
 
-def workshop() -> None:
+def workshop(where: Path = WORKSHOP) -> None:
     """A copy of the tracked files and of the built kernels, refreshed from the tree."""
-    WORKSHOP.mkdir(parents=True, exist_ok=True)
+    where.mkdir(parents=True, exist_ok=True)
     tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     built = [str(p.relative_to(ROOT)) for package in ("rt_kernels", "drivers") for p in ROOT.joinpath(package).rglob("*.so")]
     table = [str(p.relative_to(ROOT)) for p in products()]  # not tracked, but included
     for name in [*tracked.splitlines(), *table, *built]:
-        source, copy = ROOT / name, WORKSHOP / name
+        source, copy = ROOT / name, where / name
         if source.is_file():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy)
 
 
-def build(modules: tuple[str, ...]) -> str:
+def build(modules: tuple[str, ...], where: Path = WORKSHOP) -> str:
     """Errors of the compiler, empty when it built, or where there is nothing to build."""
     if not modules:
         return ""
-    done = subprocess.run([sys.executable, "-c", BUILD, *modules], cwd=WORKSHOP, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", BUILD, *modules], cwd=where, capture_output=True, text=True)
     return "" if done.returncode == 0 else (done.stderr.strip() or done.stdout.strip() or "no word")
 
 

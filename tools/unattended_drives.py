@@ -1,13 +1,16 @@
 """How long drives are enabled without a frame: the server is killed, stopped or held up at instants from its start to its end.
 
     python tools/unattended_drives.py [--profile cia402|cia408|ethercat] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
-                                      [--watchdog module|drives]
+                                      [--insane] [--watchdog module|drives]
 
 The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
 `drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so
 long; the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was done and when, the
 longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then), how long after the kill the
 last drive was off or in fault, and when the watchdog's output had changed last.
+
+With `--insane` nobody is killed: the server is a test build below build/ whose loop lives on while its safety stage does nothing from an
+instant of the loop on. Its run goes to its end; the watchdog's output is judged by the start of the first tick without the stage.
 
 A row is BAD when a drive was unattended for more than 3 periods of a living server, was still enabled 100 ms after the kill, or at the end;
 when the watchdog's output changed later than 2 periods after the kill. Beside the rows a sentinel runs: a thread above the loop and the
@@ -22,6 +25,7 @@ Exit code 1 when a row is BAD, 3 when none is and some are NOT JUDGED, 0 when al
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,9 +50,11 @@ from hil_server.log.reader import read_log  # noqa: E402
 from rt_kernels.clocks import WallClockPart  # noqa: E402
 from rt_kernels.ring import SharedBlock  # noqa: E402
 from tools.ethercat_docking import INSIDE, MASTER, SLAVES, make_wire  # noqa: E402
+from tools.mutate_kernels import ROOT, TARGETS, build, workshop  # noqa: E402
 
 ENABLED = {"cia402": 0x27, "cia408": 0xF, "ethercat": 0x27}
 PERIODS, WATCHDOG_PERIODS, OFF_MS = 3, 2, 100.0
+LIVES_S = 60.0  # the longest that a run without its safety stage may take
 SENTINEL_NS, SENTINEL_S, SENTINEL_PRIORITY = 500_000, 600, 98
 # a machine that does other things too may hold a process up for longer than a bus would be silent
 ON_CAN = """part = "{profile}"
@@ -103,13 +109,39 @@ def slow(fd):
 os.fsync = slow
 os.fdatasync = slow
 """
+# the test build: the step of the safety stage returns from a tick on, which its environment says, and tells when that was
+TEST_BUILD = ROOT / "build" / "insane"
+STEP = "cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:\n"
+INSANE = f"""import os
+from libc.stdio cimport printf, fflush
+from rt_kernels.host cimport host_now
+
+cdef int64_t INSANE_FROM = int(os.environ["INSANE_FROM"])
+
+{STEP}    if sample.tick == INSANE_FROM:
+        printf("insane at %lld ns\\n", <long long>host_now())
+        fflush(NULL)
+    if sample.tick >= INSANE_FROM:
+        return
+"""
+
+
+def make_test_build() -> None:
+    """Builds the insane kernel in a copy of the tree."""
+    target = TARGETS["safety"]
+    workshop(TEST_BUILD)
+    text = (ROOT / target.source).read_text()
+    assert text.count(STEP) == 1
+    (TEST_BUILD / target.source).write_text(text.replace(STEP, INSANE))
+    if errors := build(target.modules, TEST_BUILD):
+        sys.exit(f"the test build does not build: {errors}")
 
 
 class Row:
     """One stand of drives and one run on it."""
 
-    def __init__(self, folder: Path, profile: str, slow_disk_s: float, of_drives_bus: bool = False) -> None:
-        self.profile, self.states = profile, folder / "states.npy"
+    def __init__(self, folder: Path, profile: str, slow_disk_s: float, of_drives_bus: bool = False, insane_s: float = -1.0) -> None:
+        self.profile, self.states, self.log = profile, folder / "states.npy", folder / "run" / "run.mcap"
         config = load_test(None, [])
         context = assembly.base_context(config)
         keys = assembly.virtual_stand_settings(config, context, priority=0, loop_core=-1)
@@ -147,9 +179,10 @@ class Row:
         self.began_ns = time.monotonic_ns()
         slow = SLOW_DISK.format(seconds=slow_disk_s) if slow_disk_s else ""
         code = f"{slow}\nimport runpy, sys\nsys.argv = {['hil-server', *arguments]!r}\nrunpy.run_module('hil_server', run_name='__main__')"
-        self.server = subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        self.insane_tick = round(insane_s * config.test["rate_hz"])  # below 0: the build of the tree
+        built = {} if self.insane_tick < 0 else {"cwd": TEST_BUILD, "env": os.environ | {"INSANE_FROM": str(self.insane_tick)}}
+        self.server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       start_new_session=True, **built)  # fmt: skip
 
     def end(self) -> np.ndarray:
         """Ends the stand; rows of what its drives logged."""
@@ -173,6 +206,17 @@ def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
         os.killpg(group, signal.SIGCONT)
         row.server.wait(120.0)
     return at, ""
+
+
+def let_live(row: Row) -> int:
+    """Waits for the end of a run whose loop loses its safety stage, or makes it. Returns when it lost it, 0: the loop had ended before."""
+    try:
+        said, _ = row.server.communicate(timeout=LIVES_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
+        said, _ = row.server.communicate()
+    told = re.search(rb"insane at (\d+) ns", said)
+    return int(told.group(1)) if told else 0
 
 
 def where(states: np.ndarray, killed_ns: int) -> str:
@@ -248,9 +292,9 @@ def by_the_machine(pause: tuple[float, float], late: np.ndarray, limit_ns: float
            f"{ready * 1e-6:.2f} ms"  # fmt: skip
 
 
-def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, float, bool, float | None]:
-    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off; from the kill to the
-    last edge of the watchdog's output [ms], None where its relay was not on."""
+def judge(states: np.ndarray, enabled: int, killed_ns: int, insane_ns: int = 0) -> tuple[float, float, bool, float | None]:
+    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off; from the kill, or
+    the loss of the safety stage, to the last edge of the watchdog's output [ms], None where its relay was not on."""
     alive = states[states[:, 0] < killed_ns] if killed_ns else states
     unattended = float(alive[:, 5].max(initial=0)) * 1e-6
     latest, edge = 0.0, None
@@ -261,9 +305,10 @@ def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, floa
             latest = max(latest, float(left[0, 0] - killed_ns) * 1e-6 if len(left) else np.inf)
     all_off = all(states[states[:, 1] == axis][-1, 2] != enabled for axis in range(6))
     relay = states[states[:, 1] == 6]
-    if killed_ns and _on_at(relay, killed_ns, 1):
-        fell = relay[(relay[:, 0] >= killed_ns) & (relay[:, 2] == 0)]
-        edge = float(fell[0, 0] - fell[0, 4] - killed_ns) * 1e-6 if len(fell) else np.inf
+    lost_ns = insane_ns or killed_ns
+    if lost_ns and _on_at(relay, lost_ns, 1):
+        fell = relay[(relay[:, 0] >= lost_ns) & (relay[:, 2] == 0)]
+        edge = float(fell[0, 0] - fell[0, 4] - lost_ns) * 1e-6 if len(fell) else np.inf
     return unattended, latest, all_off, edge
 
 
@@ -279,6 +324,7 @@ def main() -> int:
     parser.add_argument("--from", dest="first", type=float, default=0.0, help="first instant, s after the start of the server")
     parser.add_argument("--until", type=float, default=20.0, help="last instant, s")
     parser.add_argument("--stop", action="store_true", help="SIGSTOP for a second instead of SIGKILL")
+    parser.add_argument("--insane", action="store_true", help="a test build without its safety stage from these instants of its loop on")
     parser.add_argument("--slow-disk", type=float, default=0.0, metavar="S", help="fsync takes so long in the run that is not killed")
     parser.add_argument("--watchdog", default="module", choices=("module", "drives"), help="the output is the input module's, or on "
                         "the drives' bus: of a CiA 402 drive, of a terminal")  # fmt: skip
@@ -289,30 +335,38 @@ def main() -> int:
         return subprocess.call(["unshare", "-n", sys.executable, __file__, *sys.argv[1:]], env=os.environ | {INSIDE: "1"})
     if options.profile == "ethercat":
         make_wire()
-    instants = [*np.arange(options.first, options.until, options.every), np.inf]
+    if options.insane:
+        make_test_build()
+    instants = [*np.arange(options.first, options.until, options.every), *([] if options.insane else [np.inf])]
     bad = left_out = 0
     for after_s in instants:
         with tempfile.TemporaryDirectory() as folder:
             whole = not np.isfinite(after_s)
-            row = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drives")
-            sentinel = Sentinel()
+            row = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drives",
+                      after_s if options.insane else -1.0)  # fmt: skip
+            sentinel, at, insane, words = Sentinel(), 0, 0, ""
             try:
-                at, words = kill(row, after_s, options.stop)
+                if options.insane:
+                    insane = let_live(row)
+                else:
+                    at, words = kill(row, after_s, options.stop)
             finally:
                 if row.server.poll() is None:
                     os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
                 row.server.wait()
                 states = row.end()
             late = sentinel.end()
-            unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at)
+            unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at, insane)
             ever = bool((states[:, 2] == ENABLED[options.profile]).any())
             limit_ns = PERIODS * row.period_ms * 1e6
             found = {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, at, limit_ns)}
             good = bool(ever or at) and all_off and latest <= OFF_MS and all(found.values())
             good = good and (edge is None or edge <= WATCHDOG_PERIODS * row.period_ms)
+            good = good and (edge is not None or not insane)
             bad += not good
             left_out += (not_judged := good and bool(found))
             done = "to its end" if not at else f"{'stopped' if options.stop else 'killed'} after {(at - row.began_ns) * 1e-9:6.2f} s"
+            done = f"insane from {after_s:6.2f} s on" if insane else done
             seen = f"unattended {unattended:6.2f} ms, off after {latest:6.1f} ms, {'all off' if all_off else 'LEFT ENABLED'}"
             seen += f" ({where(states, at)})" if unattended > 2 * row.period_ms else ""
             seen += loop_says(Path(folder)) if unattended > 2 * row.period_ms else ""
@@ -323,7 +377,7 @@ def main() -> int:
                 print(f"    {why or f'a pause of {(pause[1] - pause[0]) * 1e-6:.2f} ms: UNEXPLAINED'}", flush=True)
             if words and not ever:
                 print(words)
-        if not at and not whole:
+        if not at and not insane and not whole:
             break  # the run ends before this instant
     print(f"{bad} of the rows are not as they should be, {left_out} are not judged")
     return 1 if bad else 3 if left_out else 0
