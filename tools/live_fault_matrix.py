@@ -4,8 +4,9 @@
     python tools/live_fault_matrix.py --power [--profile cia402|cia408|ethercat] [NAME ...]
 
 Method: a short live run of the shipped docking for each fault (Axia sensor, strict tolerances), the fault injected by the stand 1.5 s
-after the first synchronisation. Printed: fault bit expected, whether it came, ticks between the first input that shows it and the bit,
-exit code, largest deceleration of a setpoint, whether the log is complete. Exit code 1 when a row is not as it should be.
+after the first synchronisation. Printed: fault bit expected, whether it came, with what state of the chain where it is one (there is a
+row for each of its inputs), ticks between the first input that shows it and the bit, exit code, largest deceleration of a setpoint,
+whether the log is complete. Exit code 1 when a row is not as it should be.
 
 `--hydraulic`: the rows of the hydraulic stand instead, injected while the docking units are in contact, by what the plant truly did (the
 stand keeps it at each SYNC). Printed: the faults of the trip and when it came after the injection; when the platform had stopped after it,
@@ -99,8 +100,10 @@ SILENCES = ("sensor_no_data", "drive_no_data", "signals_no_data")
 ENDS_IN_TRIP = ("sensor_busy", "sensor_status_word")
 # faults of a rate or of a time: a sensor that is slow enough stays below the one, a short gap below the other
 COUNTED = ("sensor_delay", "sensor_lost", "sensor_corrupt", "sensor_noise", "sensor_checksum")
-# a stand whose emergency chain has all its inputs
-CHAIN = {"emergency_stop", "guard_open", "chain_discrepant", "unit_fault"}
+# a stand whose emergency chain has all its inputs: what chain_state says of each, by the index of the injection
+CHAIN = {"emergency_stop": ("emergency_stop",), "guard_open": ("guard_open",),
+         "chain_discrepant": ("emergency_stop_differs", "guard_differs"),
+         "unit_fault": ("unit_off", "unit_low", "unit_high", "unit_interlock")}  # fmt: skip
 WIRED = ["stand.limits.emergency_stop=true", "stand.limits.guard=true", "stand.limits.hydraulic_unit=true"]
 AT_S = 1.5
 
@@ -167,10 +170,12 @@ def of_wire(fault, part: str) -> tuple[str, bool]:
                 f"exit {summary['exit_code']}  replay {'equal' if equal else 'DIFFERS'}"), good  # fmt: skip
 
 
-def one(fault) -> tuple[str, bool]:
+def one(fault, place: int = 0) -> tuple[str, bool]:
+    """A row; place: of an input of the chain."""
     with tempfile.TemporaryDirectory() as folder:
         settings = QUICK + (STRICT if fault.fault in SILENCES else []) + (WIRED if fault.name in CHAIN else [])
-        injected = {"name": fault.name, "index": _index(fault), "at_s": 0.0 if fault.at_start else AT_S}
+        index = place if fault.name in CHAIN else _index(fault)
+        injected = {"name": fault.name, "index": index, "at_s": 0.0 if fault.at_start else AT_S}
         stand = {"sensor": {"variant": "axia"}, "faults": [injected]}
         summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
         log = read_log(summary["log"])
@@ -188,8 +193,13 @@ def one(fault) -> tuple[str, bool]:
         stops = fault.fault in STOP or fault.name in ENDS_IN_TRIP
         exit_code = 3 if stops else 0
         good = summary["exit_code"] == exit_code and not log.incomplete and braking <= 10.0 + 1e-6
+        state = ""
+        if fault.name in CHAIN:
+            state = CHAIN[fault.name][place]
+            good = good and bool(records["chain_state"][first] & BITS["chain_state"][state])
         late = "-" if seen is None else f"{first - seen}"
-        return (f"{fault.name:22s} {fault.fault:20s} ticks {late:>3s}  exit {summary['exit_code']}  braking {braking:5.2f} m/s2  "
+        return (f"{fault.name:22s} {fault.fault:20s} {state:22s} ticks {late:>3s}  exit {summary['exit_code']}  "
+                f"braking {braking:5.2f} m/s2  "
                 f"log {'complete' if not log.incomplete else log.incomplete}"), good  # fmt: skip
 
 
@@ -317,7 +327,8 @@ def power(stand: str, wire: str, title: str, injection: str, leg: int, value: fl
         on = records["drive_status"][trip:, axes] & BITS["drive_status"]["not_enabled"] == 0
         off = np.flatnonzero(~on.any(axis=1))
         taken_ms = 1e-6 * float(records["time_ns"][trip + off[0]] - records["time_ns"][trip]) if len(off) else np.inf
-        since = truth[:, 0] >= AT_S
+        over_s = 1e-9 * float(records["time_ns"][records["phase"] == CODES["phase"]["fault"]][-1])  # then all brakes close
+        since = (truth[:, 0] >= AT_S) & (truth[:, 0] <= over_s)
         t, legs, rates = truth[since, 0], truth[since, 1:7], np.abs(truth[since, 7:13]).max(axis=1)
         moving = np.flatnonzero(rates > STANDS_M_S)
         stood_ms = 1e3 * max(0.0, float(t[moving[-1]]) - (records["time_ns"][trip] - records["time_ns"][0]) * 1e-9) if len(moving) else 0.0
@@ -501,7 +512,8 @@ def main() -> int:
     if args.profile == "ethercat":
         make_wire()
     session._foreseen = _remembered  # in this process of its own
-    faults = [(fault.name, lambda fault=fault: one(fault)) for fault in SERVED if "hydraulic" not in fault.stands]
+    faults = [(fault.name, lambda fault=fault, place=place: one(fault, place)) for fault in SERVED if "hydraulic" not in fault.stands
+              for place in range(len(CHAIN.get(fault.name, (0,))))]  # fmt: skip
     faults.append(("proof_test", proof_test))
     recoveries = [(fault.name, lambda fault=fault: recover(fault, args.profile)) for fault in SERVED if trips(fault)]
     parts = SENSORS if args.whole or args.sensor == "all" else (args.sensor,) if args.sensor else ()

@@ -54,7 +54,7 @@ from tools.mutate_kernels import ROOT, TARGETS, build, workshop  # noqa: E402
 
 ENABLED = {"cia402": 0x27, "cia408": 0xF, "ethercat": 0x27}
 PERIODS, WATCHDOG_PERIODS, OFF_MS = 3, 2, 100.0
-LIVES_S = 60.0  # the longest that a run without its safety stage may take
+LIVES_S = 300.0  # the longest that a run without its safety stage may take, on whatever machine
 SENTINEL_NS, SENTINEL_S, SENTINEL_PRIORITY = 500_000, 600, 98
 # a machine that does other things too may hold a process up for longer than a bus would be silent
 ON_CAN = """part = "{profile}"
@@ -208,15 +208,16 @@ def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
     return at, ""
 
 
-def let_live(row: Row) -> int:
-    """Waits for the end of a run whose loop loses its safety stage, or makes it. Returns when it lost it, 0: the loop had ended before."""
+def let_live(row: Row) -> tuple[int, str]:
+    """Waits for the end of a run whose loop loses its safety stage, or makes it. Returns when it lost it (0: it did not), and what the
+    server said last."""
     try:
         said, _ = row.server.communicate(timeout=LIVES_S)
     except subprocess.TimeoutExpired:
         os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
         said, _ = row.server.communicate()
     told = re.search(rb"insane at (\d+) ns", said)
-    return int(told.group(1)) if told else 0
+    return int(told.group(1)) if told else 0, said.decode()[-600:]
 
 
 def where(states: np.ndarray, killed_ns: int) -> str:
@@ -347,7 +348,7 @@ def main() -> int:
             sentinel, at, insane, words = Sentinel(), 0, 0, ""
             try:
                 if options.insane:
-                    insane = let_live(row)
+                    insane, words = let_live(row)
                 else:
                     at, words = kill(row, after_s, options.stop)
             finally:
@@ -375,7 +376,7 @@ def main() -> int:
             print(f"{done:24s} enabled {'yes' if ever else 'no':3s} {seen}, exit {row.server.returncode}{verdict}", flush=True)
             for pause, why in found.items():
                 print(f"    {why or f'a pause of {(pause[1] - pause[0]) * 1e-6:.2f} ms: UNEXPLAINED'}", flush=True)
-            if words and not ever:
+            if words and (not ever or options.insane and not insane):
                 print(words)
         if not at and not insane and not whole:
             break  # the run ends before this instant

@@ -4,6 +4,7 @@ import math
 import os
 import random
 import struct
+import time
 
 import pytest
 
@@ -198,6 +199,11 @@ def test_a_record_without_stamp_is_as_old_as_the_bytes_behind_it(lines, sample):
     port.read(sample)
     assert sample["wrench_age_ns"][0] >= 10 * 10 / 19200 * 1e9
     assert port.delays["sensor_delay_s"] == pytest.approx(16 * 10 / 19200)
+    lines.let_pass(port, 20.0)
+    sent_ns = time.monotonic_ns()
+    peer.raw(peer.record(peer.sent + 1))
+    port.read(sample)
+    assert port.received_ns >= sent_ns  # nothing behind it: it came with the read
 
 
 def test_a_stamped_record_arrived_when_its_stamp_says_however_late_it_is_read():
@@ -253,6 +259,8 @@ def test_a_piece_of_a_stream_without_stamps_that_comes_twice_is_said():
     assert not port.feed(records[39])[1]  # the last one again: nothing moved
     assert names(port.feed(records[30])[1]) == {"warning"}
     assert not port.feed(b"".join(records[40:]))[1]
+    stamped = fed(BotaSerialPort, Bota)  # which tells an old record by its stamp
+    assert not stamped.feed(b"".join(bota_record(k, force=(1.0 + k % 3, 2.0, 3.0)) for k in range(1, 13)))[1]
 
 
 @pytest.mark.parametrize(("cls", "sensor"), [(BotaSerialPort, Bota), (RobotiqFt300Port, Robotiq)])
