@@ -1,14 +1,14 @@
-"""Do the tests bite? Changes one constant, sign, comparison, limit, connective or flag of a kernel at a time, builds that module again
-and runs the tests that claim it. A mutant that passes all tests has survived: it gets a test, or a reason in tools/mutants_kept.toml.
+"""Do the tests bite? Changes one constant, sign, comparison, limit, connective, flag or mask of a kernel at a time, builds that module
+again and runs the tests that claim it. A mutant that passes all tests has survived: it gets a test, or a reason in tools/mutants_kept.toml.
 
-    python tools/mutate_kernels.py [--module safety] [--count 20] [--seed 1] [--out build/mutants.json] [--survivors] [--list]
+    python tools/mutate_kernels.py [--module safety] [--count 20] [--seed 1] [--out build/mutants.json] [--only TEXT] [--survivors] [--list]
 
 --module: names of TARGETS, all without it; --count: mutants per module, spread over its functions (0: all); --survivors: only those that an
 earlier run with the same --out left alive. The work is done in a copy of the tree below build/; the results are kept after each mutant, and
 a run that was broken off continues where it stopped. Exit code 1 when a mutant survives without a reason.
 
-Of a kernel only what runs in a tick is changed: bodies of `nogil` functions. Of a Python module (set-up, session) the bodies of its
-functions. Comments, docstrings and declarations stay as they are.
+Of a kernel only what runs in a tick is changed: bodies of `nogil` functions, masks of bits. Of a Python module (set-up, session) the
+bodies of its functions. Comments, docstrings and declarations stay as they are.
 """
 
 import argparse
@@ -90,13 +90,18 @@ TARGETS: dict[str, Target] = {
     "serial_stream": _target("drivers/wrench_sensors/serial_stream.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
                              "tests/drivers/wrench_sensors/test_damaged_streams.py",
                              modules=("drivers.wrench_sensors.serial_stream",)),
+    "record_check": _target("drivers/wrench_sensors/record_check.pxd", "tests/drivers/wrench_sensors/test_serial_sensors.py",
+                            "tests/drivers/wrench_sensors/test_damaged_streams.py", "tests/drivers/wrench_sensors/test_ati_can.py",
+                            modules=("drivers.wrench_sensors.serial_stream", "drivers.wrench_sensors.ati_can")),
     "bota_serial": _target("drivers/wrench_sensors/bota_serial.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
                            "tests/drivers/wrench_sensors/test_damaged_streams.py"),
     "robotiq_ft300": _target("drivers/wrench_sensors/robotiq_ft300.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
                              "tests/drivers/wrench_sensors/test_damaged_streams.py"),
     "ethercat_axes": _target("drivers/drives/ethercat_axes.pyx", "tests/drivers/drives/test_ethercat_axes.py",
                              "tests/drivers/drives/test_ethercat_wire.py"),
-    "cia402_ethercat": _target("drivers/drives/cia402_ethercat.pyx", "tests/drivers/drives/test_ethercat_axes.py"),
+    "axes_session": _target("drivers/drives/axes_session.py", "tests/drivers/drives/test_can_axes.py"),
+    "supervision": _target("drivers/drives/supervision.py", "tests/drivers/drives/test_can_axes.py",
+                           "tests/drivers/drives/test_ethercat_setup.py"),
     "canopen_setup": _target("drivers/drives/canopen_setup.py", "tests/drivers/drives/test_can_axes.py",
                              "tests/drivers/test_misbehaviour.py"),
     "ethercat_setup": _target("drivers/drives/ethercat_setup.py", "tests/drivers/drives/test_ethercat_setup.py"),
@@ -143,9 +148,12 @@ SWAPS = (
     ("comparison", r" == ", " != "), ("comparison", r" != ", " == "),
     ("sign", r" \+ ", " - "), ("sign", r" - ", " + "), ("sign", r" \+= ", " -= "), ("sign", r" -= ", " += "),
     ("sign", r"(?<=[=(,] )-(?=[\w.(])", ""), ("sign", r"(?<=return )-(?=[\w.(])", ""),
-    ("constant", r" \* ", " * 1.25 * "), ("connective", r" and ", " or "), ("connective", r" or ", " and "),
+    ("constant", r" \* ", " * 1.25 * "), ("factor", r" \* \w+\.periods\b", ""),
+    ("connective", r" and ", " or "), ("connective", r" or ", " and "),
     ("connective", r"\bnot (?=[\w(])", ""), ("flag", r" \|= ", " &= "), ("flag", r" & (?=\d|~)", " | "),
 )  # fmt: skip
+# a name that is or-ed to others, dropped; also where a mask is declared
+TERM = re.compile(r"(?:^| )\| [A-Z][A-Z0-9_]+\b")
 NUMBER = re.compile(r"(?<![\w.\[])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.\]])")
 WHOLE = re.compile(r"(?<=[=<>] )(\d+)(?=u?(?:$|[\s:)]))")
 LIMIT = re.compile(r"\b(?:\w+\.)*(p\.[a-z_]+(?:\[\w+\])?)(?![\w.\[(])")
@@ -202,6 +210,8 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
         for kind, pattern, new in SWAPS:
             for match in re.finditer(pattern, code):
                 add(kind, match.start(), match.end(), new)
+        for match in TERM.finditer(code):
+            add("term", match.start(), match.end(), "")
         for match in NUMBER.finditer(code):
             value = float(match.group(1))
             add("constant", match.start(), match.end(), repr(value * 1.25 if value else 0.01))
@@ -212,6 +222,13 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
             if "=" in code and not re.search(r"[=(<>,]|\bif\b|\breturn\b|\band\b|\bor\b", left) or left.rstrip().endswith("&"):
                 continue  # the side that is assigned to, or an address
             add("limit", match.start(), match.end(), f"(1.5 * {match.group(0)})")
+    inside_bodies = {number for number, *_ in bodies(text, python)}
+    for number, line in enumerate(text.split("\n")):
+        code, mark, comment = line.partition("  #")
+        if number in inside_bodies or python or "cimport" in code:
+            continue
+        found += [Mutant(number, "masks", "term", line, code[: match.start()] + code[match.end() :] + mark + comment)
+                  for match in TERM.finditer(code)]  # fmt: skip
     seen: Counter[str] = Counter()
     for k, mutant in enumerate(found):
         seen[mutant.key] += 1
@@ -336,10 +353,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20, help="mutants per module, 0 for all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
+    parser.add_argument("--only", default="", metavar="TEXT", help="those whose printed change has this text")
     parser.add_argument("--survivors", action="store_true", help="try again what survived")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     args = parser.parse_args()
-    picked = {name: chosen(mutants_of(TARGETS[name].source), args.count, args.seed) for name in args.module}
+    picked = {name: chosen([m for m in mutants_of(TARGETS[name].source) if args.only in m.key], args.count, args.seed)
+              for name in args.module}  # fmt: skip
     if args.list:
         for name, some in picked.items():
             for mutant in some:
