@@ -4,10 +4,10 @@
                                       [--insane] [--watchdog module|drives]
 
 The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
-`drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so
-long; the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was done and when, the
-longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then), how long after the kill the
-last drive was off or in fault, and when the watchdog's output had changed last.
+`drivers.simulated.stand_server`). Each row is one `hil-server run` on them, started by a client, killed (or, with `--stop`, stopped for a
+second) after so long; the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was
+done and when, the longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then), how long
+after the kill the last drive was off or in fault, and when the watchdog's output had changed last.
 
 With `--insane` nobody is killed: the server is a test build below build/ whose loop lives on while its safety stage does nothing from an
 instant of the loop on. Its run goes to its end; the watchdog's output is judged by the start of the first tick without the stage.
@@ -23,6 +23,7 @@ Exit code 1 when a row is BAD, 3 when none is and some are NOT JUDGED, 0 when al
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -39,6 +40,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drivers.identity import as_toml  # noqa: E402
+from hil_server.client import Client  # noqa: E402
 from hil_server.config import load_test, narrowing  # noqa: E402
 from hil_server.config.loader import SHIPPED  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
@@ -174,7 +176,8 @@ class Row:
         (folder / "stand.toml").write_text(shipped[: shipped.index("[virtual]")] + text)
         narrowing.sign(folder / "stand.toml", "unattended_drives", time.strftime("%Y-%m-%d"))
         sets = [f'test.stand="{folder / "stand.toml"}"', "test.duration_max_s=4.0", "guidance.settle_s=0.1"]
-        sets += [f"telemetry.{key}=tcp://127.0.0.1:*" for key in ("publish", "command", "hand_controller")]
+        self.addresses = {key: f"ipc://{folder / key}" for key in ("publish", "command", "hand_controller")}
+        sets += [f"telemetry.{key}={address!r}" for key, address in self.addresses.items()]
         arguments = ["run", "--out", str(folder / "run"), "--confirm-loads", "a matrix of kills", "--force", "--no-report"]
         arguments += [word for one in sets for word in ("--set", one)]
         self.began_ns = time.monotonic_ns()
@@ -185,9 +188,21 @@ class Row:
         self.server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                        start_new_session=True, **built)  # fmt: skip
 
+        self.operator = threading.Thread(target=self._start, daemon=True)
+        self.operator.start()
+
+    def _start(self) -> None:
+        """Somebody says start, as on hardware: from then on the stand moves."""
+        while self.server.poll() is None:
+            with contextlib.suppress(HilError), Client(self.addresses["publish"], self.addresses["command"], name="row") as client:
+                for _ in client.subscribe(["phase"], timeout_s=1.0):
+                    client.command("start")
+                    return
+
     def end(self) -> np.ndarray:
         """Ends the stand; rows of what its drives logged."""
         assert self.stand.stdin is not None
+        self.operator.join()
         self.stand.stdin.close()
         self.stand.wait(20.0)
         return np.load(self.states)
