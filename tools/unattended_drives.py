@@ -9,8 +9,9 @@ second) after so long; the last row runs to its end, with `--slow-disk` on a dis
 done and when, the longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then), how long
 after the kill the last drive was off or in fault, and when the watchdog's output had changed last.
 
-With `--insane` nobody is killed: the server is a test build below build/ whose loop lives on while its safety stage does nothing from an
-instant of the loop on. Its run goes to its end; judged is the watchdog's output alone, by the start of the first tick without the stage.
+With `--insane` no process is killed: the server is a test build below build/ whose loop lives on while its safety stage does nothing from
+an instant of the loop on. Its run goes to its end; judged is the watchdog's output alone, by the start of the first tick without the
+stage.
 
 A row is BAD when a drive was unattended for more than 3 periods of a living server, was still enabled 100 ms after the kill, or at the end;
 when the watchdog's output changed later than 2 periods after the kill. Beside the rows a sentinel runs: a thread above the loop and the
@@ -227,14 +228,14 @@ def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
 
 def let_live(row: Row) -> tuple[int, str]:
     """Waits for the end of a run whose loop loses its safety stage, or makes it. Returns when it lost it (0: it did not), and what the
-    server said last."""
+    server printed last."""
     try:
-        said, _ = row.server.communicate(timeout=LIVES_S)
+        printed, _ = row.server.communicate(timeout=LIVES_S)
     except subprocess.TimeoutExpired:
         os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
-        said, _ = row.server.communicate()
-    told = re.search(rb"insane at (\d+) ns", said)
-    return int(told.group(1)) if told else 0, said.decode()[-600:]
+        printed, _ = row.server.communicate()
+    told = re.search(rb"insane at (\d+) ns", printed)
+    return int(told.group(1)) if told else 0, printed.decode()[-600:]
 
 
 def where(states: np.ndarray, killed_ns: int) -> str:
