@@ -322,6 +322,8 @@ def power(stand: str, wire: str, title: str, injection: str, leg: int, value: fl
         if records["trip_tick"][-1] < 0:
             return f"{label:18s} {title:22s} DID NOT TRIP; faults {summary['faults']}", False
         trip = int(np.flatnonzero(records["tick"] == records["trip_tick"][-1])[0])
+        if (records["time_ns"][trip] - records["time_ns"][0]) * 1e-9 < AT_S - 0.1:
+            return f"{label:18s} {title:22s} TRIPPED BEFORE ITS CAUSE; faults {summary['faults']}", False
         faults = set(fault_names(records["faults"][trip])) & STOP
         axes = range(6) if leg < 0 else (leg,)
         on = records["drive_status"][trip:, axes] & BITS["drive_status"]["not_enabled"] == 0

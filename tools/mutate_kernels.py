@@ -202,7 +202,9 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
             changed = code[:start] + new + code[stop:] + tail
             inside = code[:start].count("[") > code[:start].count("]")
             moved = kind == "sign" and re.match(r" [+-] 3[,)]", code[start:])
-            if changed != whole and not inside and not moved:  # neither an index nor the address of a moment's or a rotation's half
+            quoted = code[:start].count('"') % 2
+            # no index, no address of a moment's or a rotation's half, no message
+            if changed != whole and not (inside or moved or quoted):
                 found.append(Mutant(at, where, kind, whole, changed))
 
         declared = re.match(r"\s*cdef [^=]*$", code)
