@@ -175,6 +175,15 @@ def test_a_single_record_that_jumps_is_not_believed_and_a_true_jump_is():
     assert names(found[0][1]) == {"corrupt"} and [r[0][0] for r in found[1][0]] == [300.0]
 
 
+def test_jumps_that_do_not_confirm_each_other_are_not_believed():
+    """A second jump elsewhere, and the record of the first one again."""
+    port = fed(BotaSerialPort, Bota)
+    port.feed(bota_record(1) + bota_record(2))
+    for k, force in ((3, 300.0), (4, -300.0), (4, -300.0)):
+        assert port.feed(bota_record(k, force=(force, 2.0, 3.0)))[0] == []
+    assert [r[0][0] for r in port.feed(bota_record(5, force=(-300.0, 2.0, 3.0)))[0]] == [-300.0]
+
+
 def test_silence_a_standing_stamp_and_a_line_that_is_gone(lines, sample):
     port, peer = bota(lines, stale_ms=5000.0)
     for _ in range(5):
