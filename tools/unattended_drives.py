@@ -210,8 +210,16 @@ class Row:
         return np.load(self.states)
 
 
+def stands(pid: int) -> bool:
+    """Whether all threads of a process are stopped."""
+    with contextlib.suppress(OSError):  # one that ends
+        return all(task.joinpath("stat").read_text().rpartition(")")[2].split()[0] == "T" for task in Path(f"/proc/{pid}/task").iterdir())
+    return False
+
+
 def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
-    """Does it, and waits until the drives have judged. Returns when (0: the run had ended), and the last line of the server."""
+    """Does it, and waits until the drives have judged. Returns when, of a stop when a thread of the server was last seen running (0: the
+    run had ended), and the last line of the server."""
     group = os.getpgid(row.server.pid)
     while row.server.poll() is None and time.monotonic_ns() - row.began_ns < after_s * 1e9:
         time.sleep(0.001)  # the instant of the kill is what this row is about
@@ -219,6 +227,8 @@ def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
         return 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
     at = time.monotonic_ns()
     os.killpg(group, signal.SIGSTOP if stopped else signal.SIGKILL)
+    while stopped and row.server.poll() is None and not stands(row.server.pid):  # the thread that takes the signal has to run first, on a busy machine
+        at = time.monotonic_ns()
     time.sleep(1.0)  # the drives' own time-outs run meanwhile
     if stopped:
         os.killpg(group, signal.SIGCONT)
