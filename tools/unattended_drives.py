@@ -213,7 +213,8 @@ class Row:
 def stands(pid: int) -> bool:
     """Whether all threads of a process are stopped."""
     with contextlib.suppress(OSError):  # one that ends
-        return all(task.joinpath("stat").read_text().rpartition(")")[2].split()[0] == "T" for task in Path(f"/proc/{pid}/task").iterdir())
+        looks = [task.joinpath("stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+        return all(look.rpartition(")")[2].split()[0] == "T" for look in looks)
     return False
 
 
