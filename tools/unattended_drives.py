@@ -228,7 +228,8 @@ def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
         return 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
     at = time.monotonic_ns()
     os.killpg(group, signal.SIGSTOP if stopped else signal.SIGKILL)
-    while stopped and row.server.poll() is None and not stands(row.server.pid):  # the thread that takes the signal has to run first, on a busy machine
+    # the thread that takes a stop has to run first, on a busy machine
+    while stopped and row.server.poll() is None and not stands(row.server.pid):
         at = time.monotonic_ns()
     time.sleep(1.0)  # the drives' own time-outs run meanwhile
     if stopped:
