@@ -218,24 +218,25 @@ def stands(pid: int) -> bool:
     return False
 
 
-def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
-    """Does it, and waits until the drives have judged. Returns when, of a stop when a thread of the server was last seen running (0: the
-    run had ended), and the last line of the server."""
+def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, int, str]:
+    """Does it, and waits until the drives have judged. Returns when (0: the run had ended); when the server stood, at the latest; and its
+    last line."""
     group = os.getpgid(row.server.pid)
     while row.server.poll() is None and time.monotonic_ns() - row.began_ns < after_s * 1e9:
         time.sleep(0.001)  # the instant of the kill is what this row is about
     if row.server.poll() is not None:
-        return 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
+        return 0, 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
     at = time.monotonic_ns()
     os.killpg(group, signal.SIGSTOP if stopped else signal.SIGKILL)
     # the thread that takes a stop has to run first, on a busy machine
     while stopped and row.server.poll() is None and not stands(row.server.pid):
         at = time.monotonic_ns()
+    stood = time.monotonic_ns()
     time.sleep(1.0)  # the drives' own time-outs run meanwhile
     if stopped:
         os.killpg(group, signal.SIGCONT)
         row.server.wait(120.0)
-    return at, ""
+    return at, stood, ""
 
 
 def let_live(row: Row) -> tuple[int, str]:
@@ -323,9 +324,9 @@ def by_the_machine(pause: tuple[float, float], late: np.ndarray, limit_ns: float
            f"{ready * 1e-6:.2f} ms"  # fmt: skip
 
 
-def judge(states: np.ndarray, enabled: int, killed_ns: int, insane_ns: int = 0) -> tuple[float, float, bool, float | None]:
-    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off; from the kill, or
-    the loss of the safety stage, to the last edge of the watchdog's output [ms], None where its relay was not on."""
+def judge(states: np.ndarray, enabled: int, killed_ns: int, lost_ns: int) -> tuple[float, float, bool, float | None]:
+    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off; from
+    `lost_ns`, when loop or safety stage were lost, to the last edge of the watchdog's output [ms], None where its relay was not on."""
     alive = states[states[:, 0] < killed_ns] if killed_ns else states
     unattended = float(alive[:, 5].max(initial=0)) * 1e-6
     latest, edge = 0.0, None
@@ -336,7 +337,6 @@ def judge(states: np.ndarray, enabled: int, killed_ns: int, insane_ns: int = 0) 
             latest = max(latest, float(left[0, 0] - killed_ns) * 1e-6 if len(left) else np.inf)
     all_off = all(states[states[:, 1] == axis][-1, 2] != enabled for axis in range(6))
     relay = states[states[:, 1] == 6]
-    lost_ns = insane_ns or killed_ns
     if lost_ns and _on_at(relay, lost_ns, 1):
         fell = relay[(relay[:, 0] >= lost_ns) & (relay[:, 2] == 0)]
         edge = float(fell[0, 0] - fell[0, 4] - lost_ns) * 1e-6 if len(fell) else np.inf
@@ -375,19 +375,19 @@ def main() -> int:
             whole = not np.isfinite(after_s)
             row = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drives",
                       after_s if options.insane else -1.0)  # fmt: skip
-            sentinel, at, insane, words = Sentinel(), 0, 0, ""
+            sentinel, at, lost, words = Sentinel(), 0, 0, ""
             try:
                 if options.insane:
-                    insane, words = let_live(row)
+                    lost, words = let_live(row)
                 else:
-                    at, words = kill(row, after_s, options.stop)
+                    at, lost, words = kill(row, after_s, options.stop)
             finally:
                 if row.server.poll() is None:
                     os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
                 row.server.wait()
                 states = row.end()
             late = sentinel.end()
-            unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at, insane)
+            unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at, lost)
             ever = bool((states[:, 2] == ENABLED[options.profile]).any())
             limit_ns = PERIODS * row.period_ms * 1e6
             found = {} if options.insane else {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, at, limit_ns)}
@@ -396,7 +396,7 @@ def main() -> int:
             bad += not good
             left_out += (not_judged := good and (bool(found) or options.insane and edge is None))  # ended before, or it had no power
             done = "to its end" if not at else f"{'stopped' if options.stop else 'killed'} after {(at - row.began_ns) * 1e-9:6.2f} s"
-            done = f"insane from {after_s:6.2f} s on" if insane else done
+            done = f"insane from {after_s:6.2f} s on" if options.insane and lost else done
             seen = f"unattended {unattended:6.2f} ms, off after {latest:6.1f} ms, {'all off' if all_off else 'LEFT ENABLED'}"
             seen += f" ({where(states, at)})" if unattended > 2 * row.period_ms else ""
             seen += loop_says(Path(folder)) if unattended > 2 * row.period_ms else ""
@@ -405,9 +405,9 @@ def main() -> int:
             print(f"{done:24s} enabled {'yes' if ever else 'no':3s} {seen}, exit {row.server.returncode}{verdict}", flush=True)
             for pause, why in found.items():
                 print(f"    {why or f'a pause of {(pause[1] - pause[0]) * 1e-6:.2f} ms: UNEXPLAINED'}", flush=True)
-            if words and (not ever or options.insane and not insane):
+            if words and (not ever or options.insane and not lost):
                 print(words)
-        if not at and not insane and not whole:
+        if not lost and not whole:
             break  # the run ends before this instant
     print(f"{bad} of the rows are not as they should be, {left_out} are not judged")
     return 1 if bad else 3 if left_out else 0

@@ -204,9 +204,11 @@ def test_a_record_without_stamp_is_as_old_as_the_bytes_behind_it(lines, sample):
     port, peer = robotiq(lines)
     port.read(sample)
     lines.let_pass(port, 20.0)  # the last record before it was longer ago
+    sent_ns = time.monotonic_ns()
     peer.raw(peer.record(peer.sent) + b"\x20\x4e" + bytes(8))
     port.read(sample)
-    assert sample["wrench_age_ns"][0] >= 10 * 10 / 19200 * 1e9
+    behind_ns = 10 * 10 / 19200 * 1e9
+    assert sample["wrench_age_ns"][0] >= behind_ns and port.received_ns >= sent_ns - behind_ns - 1
     assert port.delays["sensor_delay_s"] == pytest.approx(16 * 10 / 19200)
     lines.let_pass(port, 20.0)
     sent_ns = time.monotonic_ns()
