@@ -108,7 +108,7 @@ TARGETS: dict[str, Target] = {
                              "tests/drivers/test_misbehaviour.py"),
     "ethercat_setup": _target("drivers/drives/ethercat_setup.py", "tests/drivers/drives/test_ethercat_setup.py"),
     "session": _target("hil_server/run/session.py", "tests/system/test_one_stand_one_run.py", "tests/system/test_end_of_time.py",
-                       "tests/system/test_record_lost.py"),
+                       "tests/system/test_record_lost.py", "tests/system/test_branch.py::test_what_follows_is_what_followed"),
     "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/drives/test_can_axes.py", modules=("drivers.drives.cyclic_axes",)),
     "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/drives/test_can_axes.py"),
     "cia408": _target("drivers/drives/cia408.pyx", "tests/drivers/drives/test_can_axes.py"),
