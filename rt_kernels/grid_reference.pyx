@@ -44,6 +44,10 @@ cdef class GridReference:
         self.lock.point_ns = point_ns
         self.lock.begun = 1
 
+    def plan(self, int64_t point_ns):
+        """The newest point of the grid (CLOCK_MONOTONIC), by which a frame leaves early or late."""
+        self.lock.planned_ns = point_ns
+
     def next_point(self, int64_t earliest_ns, int64_t period_ns):
         """Where a grid that begins not before `earliest_ns` begins."""
         return grid_next(&self.lock, earliest_ns, period_ns)

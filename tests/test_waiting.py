@@ -12,7 +12,7 @@ CLOCK = re.compile(r"\btime\.(?:clock_gettime|monotonic|perf_counter|process_tim
 KNOWN = {
     "contracts/test_ports.py": (0, 2, "gives up when a port never says that its device is silent"),
     "drivers/drives/test_can_axes.py": (1, 2, "a rate is held between bounds from both sides of each SYNC; a look late on purpose"),
-    "drivers/drives/test_ethercat_axes.py": (0, 2, "gives up when the axes' own thread never answers"),
+    "drivers/drives/test_ethercat_axes.py": (0, 4, "gives up when the axes' own thread never answers; a frame leaves between two readings"),
     "drivers/drives/test_ethercat_wire.py": (1, 0, "the cycle of the line, whose other end is a process"),
     "drivers/peers/ethercat_faults.py": (0, 4, "when a frame was sent and came: a delay on the line has a lower bound"),
     "drivers/peers/ethercat_segment_small.py": (0, 2, "the clock of a peer of its own"),
@@ -21,6 +21,7 @@ KNOWN = {
     "drivers/simulated/test_stand_server.py": (1, 5, "stamps of a sample and of a frame; a delay that was asked for has a lower bound; a "
                                                      "stand that is stopped, late on purpose"),  # fmt: skip
     "drivers/wrench_sensors/test_rdt.py": (1, 6, "an age lies between two readings of the clock; a look that is late on purpose"),
+    "drivers/wrench_sensors/test_serial_sensors.py": (0, 2, "a record that was read came after it was sent"),
     "fuzz/__main__.py": (0, 2, "prints how long it took"),
     "fuzz/harness.py": (0, 4, "processor time of one input"),
     "host/test_late_causes.py": (0, 5, "what the kernel's trace says of a thread beside that thread's own clock"),

@@ -4,8 +4,9 @@
     python tools/live_fault_matrix.py --power [--profile cia402|cia408|ethercat] [NAME ...]
 
 Method: a short live run of the shipped docking for each fault (Axia sensor, strict tolerances), the fault injected by the stand 1.5 s
-after the first synchronisation. Printed: fault bit expected, whether it came, ticks between the first input that shows it and the bit,
-exit code, largest deceleration of a setpoint, whether the log is complete. Exit code 1 when a row is not as it should be.
+after the first synchronisation. Printed: fault bit expected, whether it came, with what state of the chain where it is one (there is a
+row for each of its inputs), ticks between the first input that shows it and the bit, exit code, largest deceleration of a setpoint,
+whether the log is complete. Exit code 1 when a row is not as it should be.
 
 `--hydraulic`: the rows of the hydraulic stand instead, injected while the docking units are in contact, by what the plant truly did (the
 stand keeps it at each SYNC). Printed: the faults of the trip and when it came after the injection; when the platform had stopped after it,
@@ -28,12 +29,12 @@ when it was done, how far a leg came until then, what was operated, exit code. A
 the first tick on and the answer, the safety stage let no setpoint go before it, no fault came, the units captured, and the log replays byte
 for byte.
 
-`--power`: the rows of power over the wires, on the docking stand and (CANopen) the hydraulic one, the cause 1.5 s after the first
-synchronisation, in motion: a leg runs away, jams, its drive leaves its state, the emergency stop is operated, the supply is lost, a hose
-bursts. Printed: the faults of the trip; from its tick until the drive has reported that it is without power (with the emergency stop all
-six); when the legs stood; the greatest way and speed of a leg from the cause on, as the plant truly moved. A row is as it should be when a
-fault of the category *off* has taken the power within 50 ms, the log is complete and replays byte for byte. `ethercat` runs in a network
-namespace of its own, on a pair of interfaces.
+`--power`: the rows of power over the wires, on the docking stand and (CANopen) the hydraulic and the electric one, the cause 1.5 s after
+the first synchronisation, in motion: a leg runs away, jams, its drive leaves its state, the emergency stop is operated, the supply is
+lost, a hose bursts. Printed: the faults of the trip; from its tick until the drive has reported that it is without power (with the
+emergency stop all six); when the legs stood; the greatest way and speed of a leg from the cause on, as the plant truly moved. A row is as
+it should be when a fault of the category *off* has taken the power within 50 ms, the log is complete and replays byte for byte.
+`ethercat` runs in a network namespace of its own, on a pair of interfaces.
 
 `--sensor`: the rows of a force sensor on its own wire (docs/devices.md), what its emulator can do wrong. Printed: the bits of its status
 from then on, the faults of the run, exit code, whether the log replays byte for byte. A row is as it should be when the bit of the table is
@@ -99,8 +100,10 @@ SILENCES = ("sensor_no_data", "drive_no_data", "signals_no_data")
 ENDS_IN_TRIP = ("sensor_busy", "sensor_status_word")
 # faults of a rate or of a time: a sensor that is slow enough stays below the one, a short gap below the other
 COUNTED = ("sensor_delay", "sensor_lost", "sensor_corrupt", "sensor_noise", "sensor_checksum")
-# a stand whose emergency chain has all its inputs
-CHAIN = {"emergency_stop", "guard_open", "chain_discrepant", "unit_fault"}
+# a stand whose emergency chain has all its inputs: what chain_state says of each, by the index of the injection
+CHAIN = {"emergency_stop": ("emergency_stop",), "guard_open": ("guard_open",),
+         "chain_discrepant": ("emergency_stop_differs", "guard_differs"),
+         "unit_fault": ("unit_off", "unit_low", "unit_high", "unit_interlock")}  # fmt: skip
 WIRED = ["stand.limits.emergency_stop=true", "stand.limits.guard=true", "stand.limits.hydraulic_unit=true"]
 AT_S = 1.5
 
@@ -167,10 +170,12 @@ def of_wire(fault, part: str) -> tuple[str, bool]:
                 f"exit {summary['exit_code']}  replay {'equal' if equal else 'DIFFERS'}"), good  # fmt: skip
 
 
-def one(fault) -> tuple[str, bool]:
+def one(fault, place: int = 0) -> tuple[str, bool]:
+    """A row; place: of an input of the chain."""
     with tempfile.TemporaryDirectory() as folder:
         settings = QUICK + (STRICT if fault.fault in SILENCES else []) + (WIRED if fault.name in CHAIN else [])
-        injected = {"name": fault.name, "index": _index(fault), "at_s": 0.0 if fault.at_start else AT_S}
+        index = place if fault.name in CHAIN else _index(fault)
+        injected = {"name": fault.name, "index": index, "at_s": 0.0 if fault.at_start else AT_S}
         stand = {"sensor": {"variant": "axia"}, "faults": [injected]}
         summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
         log = read_log(summary["log"])
@@ -188,8 +193,13 @@ def one(fault) -> tuple[str, bool]:
         stops = fault.fault in STOP or fault.name in ENDS_IN_TRIP
         exit_code = 3 if stops else 0
         good = summary["exit_code"] == exit_code and not log.incomplete and braking <= 10.0 + 1e-6
+        state = ""
+        if fault.name in CHAIN:
+            state = CHAIN[fault.name][place]
+            good = good and bool(records["chain_state"][first] & BITS["chain_state"][state])
         late = "-" if seen is None else f"{first - seen}"
-        return (f"{fault.name:22s} {fault.fault:20s} ticks {late:>3s}  exit {summary['exit_code']}  braking {braking:5.2f} m/s2  "
+        return (f"{fault.name:22s} {fault.fault:20s} {state:22s} ticks {late:>3s}  exit {summary['exit_code']}  "
+                f"braking {braking:5.2f} m/s2  "
                 f"log {'complete' if not log.incomplete else log.incomplete}"), good  # fmt: skip
 
 
@@ -312,12 +322,15 @@ def power(stand: str, wire: str, title: str, injection: str, leg: int, value: fl
         if records["trip_tick"][-1] < 0:
             return f"{label:18s} {title:22s} DID NOT TRIP; faults {summary['faults']}", False
         trip = int(np.flatnonzero(records["tick"] == records["trip_tick"][-1])[0])
+        if (records["time_ns"][trip] - records["time_ns"][0]) * 1e-9 < AT_S - 0.1:
+            return f"{label:18s} {title:22s} TRIPPED BEFORE ITS CAUSE; faults {summary['faults']}", False
         faults = set(fault_names(records["faults"][trip])) & STOP
         axes = range(6) if leg < 0 else (leg,)
         on = records["drive_status"][trip:, axes] & BITS["drive_status"]["not_enabled"] == 0
         off = np.flatnonzero(~on.any(axis=1))
         taken_ms = 1e-6 * float(records["time_ns"][trip + off[0]] - records["time_ns"][trip]) if len(off) else np.inf
-        since = truth[:, 0] >= AT_S
+        over_s = 1e-9 * float(records["time_ns"][records["phase"] == CODES["phase"]["fault"]][-1])  # then all brakes close
+        since = (truth[:, 0] >= AT_S) & (truth[:, 0] <= over_s)
         t, legs, rates = truth[since, 0], truth[since, 1:7], np.abs(truth[since, 7:13]).max(axis=1)
         moving = np.flatnonzero(rates > STANDS_M_S)
         stood_ms = 1e3 * max(0.0, float(t[moving[-1]]) - (records["time_ns"][trip] - records["time_ns"][0]) * 1e-9) if len(moving) else 0.0
@@ -331,11 +344,11 @@ def power(stand: str, wire: str, title: str, injection: str, leg: int, value: fl
 
 
 def power_rows(wire: str) -> list:
-    """Name and row of each; what only a hydraulic stand can have on that one, which is on CANopen."""
+    """Name and row of each; what only a loaded machine can have on those, which are on CANopen, a hose on the one that has hoses."""
     known = {injection.name: injection.stands for injection in SERVED}
-    stands = ("docking",) if wire == "ethercat" else ("docking", "hydraulic")
+    stands = ("docking",) if wire == "ethercat" else ("docking", "hydraulic", "electric")
     return [(row[1], lambda row=row, stand=stand: power(stand, wire, *row)) for stand in stands for row in POWER_ROWS
-            if stand == "hydraulic" or "hydraulic" not in known[row[1]]]  # fmt: skip
+            if stand == "hydraulic" or "hydraulic" not in known[row[1]] or (stand == "electric" and row[1] != "line_burst")]  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------------------- recovery
@@ -501,7 +514,8 @@ def main() -> int:
     if args.profile == "ethercat":
         make_wire()
     session._foreseen = _remembered  # in this process of its own
-    faults = [(fault.name, lambda fault=fault: one(fault)) for fault in SERVED if "hydraulic" not in fault.stands]
+    faults = [(fault.name, lambda fault=fault, place=place: one(fault, place)) for fault in SERVED if "hydraulic" not in fault.stands
+              for place in range(len(CHAIN.get(fault.name, (0,))))]  # fmt: skip
     faults.append(("proof_test", proof_test))
     recoveries = [(fault.name, lambda fault=fault: recover(fault, args.profile)) for fault in SERVED if trips(fault)]
     parts = SENSORS if args.whole or args.sensor == "all" else (args.sensor,) if args.sensor else ()

@@ -1,14 +1,14 @@
-"""Do the tests bite? Changes one constant, sign, comparison, limit, connective or flag of a kernel at a time, builds that module again
-and runs the tests that claim it. A mutant that passes all tests has survived: it gets a test, or a reason in tools/mutants_kept.toml.
+"""Do the tests bite? Changes one constant, sign, comparison, limit, connective, flag or mask of a kernel at a time, builds that module
+again and runs the tests that claim it. A mutant that passes all tests has survived: it gets a test, or a reason in tools/mutants_kept.toml.
 
-    python tools/mutate_kernels.py [--module safety] [--count 20] [--seed 1] [--out build/mutants.json] [--survivors] [--list]
+    python tools/mutate_kernels.py [--module safety] [--count 20] [--seed 1] [--out build/mutants.json] [--only TEXT] [--survivors] [--list]
 
 --module: names of TARGETS, all without it; --count: mutants per module, spread over its functions (0: all); --survivors: only those that an
 earlier run with the same --out left alive. The work is done in a copy of the tree below build/; the results are kept after each mutant, and
 a run that was broken off continues where it stopped. Exit code 1 when a mutant survives without a reason.
 
-Of a kernel only what runs in a tick is changed: bodies of `nogil` functions. Of a Python module (set-up, session) the bodies of its
-functions. Comments, docstrings and declarations stay as they are.
+Of a kernel only what runs in a tick is changed: bodies of `nogil` functions, masks of bits. Of a Python module (set-up, session) the
+bodies of its functions. Comments, docstrings and declarations stay as they are.
 """
 
 import argparse
@@ -56,7 +56,8 @@ SAFETY = (
     "tests/safety/test_proof.py::test_compiled_frame_and_formula_have_the_same_bits",
     "tests/safety/test_proof.py::test_compiled_following_and_formula_have_the_same_bits",
     "tests/safety/test_proof.py::test_it_goes_on_holding_frame_after_frame",
-    "tests/safety/test_start.py", "tests/safety/test_energy_monitor.py", "tests/safety/test_any_input.py",
+    "tests/safety/test_power.py", "tests/safety/test_start.py", "tests/safety/test_hydraulics.py", "tests/safety/test_recovery.py",
+    "tests/safety/test_sense.py", "tests/safety/test_energy_monitor.py", "tests/safety/test_any_input.py",
 )  # fmt: skip
 # all but the cost, which a mutant built with less optimization would miss
 COMPENSATORS = (
@@ -72,7 +73,8 @@ TARGETS: dict[str, Target] = {
     "stand_phases": _target("rt_kernels/guidance/stand_phases.pxd", "tests/guidance/test_stand_phases.py", "tests/guidance/test_docking.py",
                             modules=("rt_kernels.guidance.docking",)),
     "berthing": _target("rt_kernels/guidance/berthing.pyx", "tests/guidance/test_berthing.py"),
-    "recovery": _target("rt_kernels/recovery.pxd", "tests/safety/test_recovery.py", "tests/guidance/test_stand_phases.py",
+    "recovery": _target("rt_kernels/recovery.pxd", "tests/safety/test_recovery.py", "tests/safety/test_start.py",
+                        "tests/guidance/test_stand_phases.py",
                         modules=("rt_kernels.safety.limits", "rt_kernels.guidance.docking")),
     "unit_energy": _target("rt_kernels/safety/unit_energy.pyx", "tests/safety/test_unit_energy.py", "tests/safety/test_energy_monitor.py"),
     "tuning": _target("rt_kernels/tuning.pxd", "tests/loop/test_tuning.py", modules=("rt_kernels.loop", "rt_kernels.tuning")),
@@ -90,18 +92,24 @@ TARGETS: dict[str, Target] = {
     "serial_stream": _target("drivers/wrench_sensors/serial_stream.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
                              "tests/drivers/wrench_sensors/test_damaged_streams.py",
                              modules=("drivers.wrench_sensors.serial_stream",)),
+    "record_check": _target("drivers/wrench_sensors/record_check.pxd", "tests/drivers/wrench_sensors/test_serial_sensors.py",
+                            "tests/drivers/wrench_sensors/test_damaged_streams.py", "tests/drivers/wrench_sensors/test_ati_can.py",
+                            modules=("drivers.wrench_sensors.serial_stream", "drivers.wrench_sensors.ati_can")),
     "bota_serial": _target("drivers/wrench_sensors/bota_serial.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
                            "tests/drivers/wrench_sensors/test_damaged_streams.py"),
     "robotiq_ft300": _target("drivers/wrench_sensors/robotiq_ft300.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
                              "tests/drivers/wrench_sensors/test_damaged_streams.py"),
     "ethercat_axes": _target("drivers/drives/ethercat_axes.pyx", "tests/drivers/drives/test_ethercat_axes.py",
                              "tests/drivers/drives/test_ethercat_wire.py"),
-    "cia402_ethercat": _target("drivers/drives/cia402_ethercat.pyx", "tests/drivers/drives/test_ethercat_axes.py"),
+    "axes_session": _target("drivers/drives/axes_session.py", "tests/drivers/drives/test_can_axes.py"),
+    "supervision": _target("drivers/drives/supervision.py", "tests/drivers/drives/test_can_axes.py",
+                           "tests/drivers/drives/test_ethercat_setup.py", "tests/drivers/test_misbehaviour.py::test_what_the_stand_file_"
+                           "leaves_to_the_drive_is_left_and_noted"),
     "canopen_setup": _target("drivers/drives/canopen_setup.py", "tests/drivers/drives/test_can_axes.py",
                              "tests/drivers/test_misbehaviour.py"),
     "ethercat_setup": _target("drivers/drives/ethercat_setup.py", "tests/drivers/drives/test_ethercat_setup.py"),
     "session": _target("hil_server/run/session.py", "tests/system/test_one_stand_one_run.py", "tests/system/test_end_of_time.py",
-                       "tests/system/test_record_lost.py"),
+                       "tests/system/test_record_lost.py", "tests/system/test_branch.py::test_what_follows_is_what_followed"),
     "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/drives/test_can_axes.py", modules=("drivers.drives.cyclic_axes",)),
     "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/drives/test_can_axes.py"),
     "cia408": _target("drivers/drives/cia408.pyx", "tests/drivers/drives/test_can_axes.py"),
@@ -143,9 +151,12 @@ SWAPS = (
     ("comparison", r" == ", " != "), ("comparison", r" != ", " == "),
     ("sign", r" \+ ", " - "), ("sign", r" - ", " + "), ("sign", r" \+= ", " -= "), ("sign", r" -= ", " += "),
     ("sign", r"(?<=[=(,] )-(?=[\w.(])", ""), ("sign", r"(?<=return )-(?=[\w.(])", ""),
-    ("constant", r" \* ", " * 1.25 * "), ("connective", r" and ", " or "), ("connective", r" or ", " and "),
+    ("constant", r" \* ", " * 1.25 * "), ("factor", r" \* \w+\.periods\b", ""),
+    ("connective", r" and ", " or "), ("connective", r" or ", " and "),
     ("connective", r"\bnot (?=[\w(])", ""), ("flag", r" \|= ", " &= "), ("flag", r" & (?=\d|~)", " | "),
 )  # fmt: skip
+# a name that is or-ed to others, dropped; also where a mask is declared
+TERM = re.compile(r"(?:^| )\| [A-Z][A-Z0-9_]+\b")
 NUMBER = re.compile(r"(?<![\w.\[])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.\]])")
 WHOLE = re.compile(r"(?<=[=<>] )(\d+)(?=u?(?:$|[\s:)]))")
 LIMIT = re.compile(r"\b(?:\w+\.)*(p\.[a-z_]+(?:\[\w+\])?)(?![\w.\[(])")
@@ -193,7 +204,9 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
             changed = code[:start] + new + code[stop:] + tail
             inside = code[:start].count("[") > code[:start].count("]")
             moved = kind == "sign" and re.match(r" [+-] 3[,)]", code[start:])
-            if changed != whole and not inside and not moved:  # neither an index nor the address of a moment's or a rotation's half
+            quoted = code[:start].count('"') % 2
+            # no index, no address of a moment's or a rotation's half, no message
+            if changed != whole and not (inside or moved or quoted):
                 found.append(Mutant(at, where, kind, whole, changed))
 
         declared = re.match(r"\s*cdef [^=]*$", code)
@@ -202,6 +215,8 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
         for kind, pattern, new in SWAPS:
             for match in re.finditer(pattern, code):
                 add(kind, match.start(), match.end(), new)
+        for match in TERM.finditer(code):
+            add("term", match.start(), match.end(), "")
         for match in NUMBER.finditer(code):
             value = float(match.group(1))
             add("constant", match.start(), match.end(), repr(value * 1.25 if value else 0.01))
@@ -212,6 +227,13 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
             if "=" in code and not re.search(r"[=(<>,]|\bif\b|\breturn\b|\band\b|\bor\b", left) or left.rstrip().endswith("&"):
                 continue  # the side that is assigned to, or an address
             add("limit", match.start(), match.end(), f"(1.5 * {match.group(0)})")
+    inside_bodies = {number for number, *_ in bodies(text, python)}
+    for number, line in enumerate(text.split("\n")):
+        code, mark, comment = line.partition("  #")
+        if number in inside_bodies or python or "cimport" in code:
+            continue
+        found += [Mutant(number, "masks", "term", line, code[: match.start()] + code[match.end() :] + mark + comment)
+                  for match in TERM.finditer(code)]  # fmt: skip
     seen: Counter[str] = Counter()
     for k, mutant in enumerate(found):
         seen[mutant.key] += 1
@@ -259,24 +281,24 @@ setup(script_args=["--quiet", "build_ext", "--inplace"], ext_modules=built)
 """
 
 
-def workshop() -> None:
+def workshop(where: Path = WORKSHOP) -> None:
     """A copy of the tracked files and of the built kernels, refreshed from the tree."""
-    WORKSHOP.mkdir(parents=True, exist_ok=True)
+    where.mkdir(parents=True, exist_ok=True)
     tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     built = [str(p.relative_to(ROOT)) for package in ("rt_kernels", "drivers") for p in ROOT.joinpath(package).rglob("*.so")]
     table = [str(p.relative_to(ROOT)) for p in products()]  # not tracked, but included
     for name in [*tracked.splitlines(), *table, *built]:
-        source, copy = ROOT / name, WORKSHOP / name
+        source, copy = ROOT / name, where / name
         if source.is_file():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy)
 
 
-def build(modules: tuple[str, ...]) -> str:
+def build(modules: tuple[str, ...], where: Path = WORKSHOP) -> str:
     """Errors of the compiler, empty when it built, or where there is nothing to build."""
     if not modules:
         return ""
-    done = subprocess.run([sys.executable, "-c", BUILD, *modules], cwd=WORKSHOP, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", BUILD, *modules], cwd=where, capture_output=True, text=True)
     return "" if done.returncode == 0 else (done.stderr.strip() or done.stdout.strip() or "no word")
 
 
@@ -336,10 +358,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20, help="mutants per module, 0 for all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
+    parser.add_argument("--only", default="", metavar="TEXT", help="those whose printed change has this text")
     parser.add_argument("--survivors", action="store_true", help="try again what survived")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     args = parser.parse_args()
-    picked = {name: chosen(mutants_of(TARGETS[name].source), args.count, args.seed) for name in args.module}
+    picked = {name: chosen([m for m in mutants_of(TARGETS[name].source) if args.only in m.key], args.count, args.seed)
+              for name in args.module}  # fmt: skip
     if args.list:
         for name, some in picked.items():
             for mutant in some:

@@ -1,13 +1,17 @@
 """How long drives are enabled without a frame: the server is killed, stopped or held up at instants from its start to its end.
 
     python tools/unattended_drives.py [--profile cia402|cia408|ethercat] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
-                                      [--watchdog module|drives]
+                                      [--insane] [--watchdog module|drives]
 
 The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
-`drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so
-long; the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was done and when, the
-longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then), how long after the kill the
-last drive was off or in fault, and when the watchdog's output had changed last.
+`drivers.simulated.stand_server`). Each row is one `hil-server run` on them, started by a client, killed (or, with `--stop`, stopped for a
+second) after so long; the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was
+done and when, the longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then), how long
+after the kill the last drive was off or in fault, and when the watchdog's output had changed last.
+
+With `--insane` no process is killed: the server is a test build below build/ whose loop lives on while its safety stage does nothing from
+an instant of the loop on. Its run goes to its end; judged is the watchdog's output alone, by the start of the first tick without the
+stage.
 
 A row is BAD when a drive was unattended for more than 3 periods of a living server, was still enabled 100 ms after the kill, or at the end;
 when the watchdog's output changed later than 2 periods after the kill. Beside the rows a sentinel runs: a thread above the loop and the
@@ -20,8 +24,10 @@ Exit code 1 when a row is BAD, 3 when none is and some are NOT JUDGED, 0 when al
 """
 
 import argparse
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -35,6 +41,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drivers.identity import as_toml  # noqa: E402
+from hil_server.client import Client  # noqa: E402
 from hil_server.config import load_test, narrowing  # noqa: E402
 from hil_server.config.loader import SHIPPED  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
@@ -46,9 +53,11 @@ from hil_server.log.reader import read_log  # noqa: E402
 from rt_kernels.clocks import WallClockPart  # noqa: E402
 from rt_kernels.ring import SharedBlock  # noqa: E402
 from tools.ethercat_docking import INSIDE, MASTER, SLAVES, make_wire  # noqa: E402
+from tools.mutate_kernels import ROOT, TARGETS, build, workshop  # noqa: E402
 
 ENABLED = {"cia402": 0x27, "cia408": 0xF, "ethercat": 0x27}
 PERIODS, WATCHDOG_PERIODS, OFF_MS = 3, 2, 100.0
+LIVES_S = 300.0  # the longest that a run without its safety stage may take, on whatever machine
 SENTINEL_NS, SENTINEL_S, SENTINEL_PRIORITY = 500_000, 600, 98
 # a machine that does other things too may hold a process up for longer than a bus would be silent
 ON_CAN = """part = "{profile}"
@@ -69,6 +78,7 @@ watchdog_ms = 50.0
 TABLES = """
 [drives]
 {wire}no_data_periods = 500
+timeout_s = 10.0
 feed_m = {feed_m}
 zero_m = {zero_m}
 identity = {identity}
@@ -103,13 +113,40 @@ def slow(fd):
 os.fsync = slow
 os.fdatasync = slow
 """
+# the test build: the step of the safety stage returns from a tick on, which its environment says, and tells when that was; where the
+# clock is a simulated one (the run's own prediction), no tick takes any time
+TEST_BUILD = ROOT / "build" / "insane"
+STEP = "cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:\n"
+INSANE = f"""import os
+from libc.stdio cimport printf, fflush
+from rt_kernels.host cimport host_now
+
+cdef int64_t INSANE_FROM = int(os.environ["INSANE_FROM"])
+
+{STEP}    if sample.tick == INSANE_FROM and sample.compute_ns > 0:
+        printf("insane at %lld ns\\n", <long long>host_now())
+        fflush(NULL)
+    if sample.tick >= INSANE_FROM and sample.compute_ns > 0:
+        return
+"""
+
+
+def make_test_build() -> None:
+    """Builds the insane kernel in a copy of the tree."""
+    target = TARGETS["safety"]
+    workshop(TEST_BUILD)
+    text = (ROOT / target.source).read_text()
+    assert text.count(STEP) == 1
+    (TEST_BUILD / target.source).write_text(text.replace(STEP, INSANE))
+    if errors := build(target.modules, TEST_BUILD):
+        sys.exit(f"the test build does not build: {errors}")
 
 
 class Row:
     """One stand of drives and one run on it."""
 
-    def __init__(self, folder: Path, profile: str, slow_disk_s: float, of_drives_bus: bool = False) -> None:
-        self.profile, self.states = profile, folder / "states.npy"
+    def __init__(self, folder: Path, profile: str, slow_disk_s: float, of_drives_bus: bool = False, insane_s: float = -1.0) -> None:
+        self.profile, self.states, self.log = profile, folder / "states.npy", folder / "run" / "run.mcap"
         config = load_test(None, [])
         context = assembly.base_context(config)
         keys = assembly.virtual_stand_settings(config, context, priority=0, loop_core=-1)
@@ -141,38 +178,77 @@ class Row:
         (folder / "stand.toml").write_text(shipped[: shipped.index("[virtual]")] + text)
         narrowing.sign(folder / "stand.toml", "unattended_drives", time.strftime("%Y-%m-%d"))
         sets = [f'test.stand="{folder / "stand.toml"}"', "test.duration_max_s=4.0", "guidance.settle_s=0.1"]
-        sets += [f"telemetry.{key}=tcp://127.0.0.1:*" for key in ("publish", "command", "hand_controller")]
+        self.addresses = {key: f"ipc://{folder / key}" for key in ("publish", "command", "hand_controller")}
+        sets += [f"telemetry.{key}={address!r}" for key, address in self.addresses.items()]
         arguments = ["run", "--out", str(folder / "run"), "--confirm-loads", "a matrix of kills", "--force", "--no-report"]
         arguments += [word for one in sets for word in ("--set", one)]
         self.began_ns = time.monotonic_ns()
         slow = SLOW_DISK.format(seconds=slow_disk_s) if slow_disk_s else ""
         code = f"{slow}\nimport runpy, sys\nsys.argv = {['hil-server', *arguments]!r}\nrunpy.run_module('hil_server', run_name='__main__')"
-        self.server = subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        self.insane_tick = round(insane_s * config.test["rate_hz"])  # below 0: the build of the tree
+        built = {} if self.insane_tick < 0 else {"cwd": TEST_BUILD, "env": os.environ | {"INSANE_FROM": str(self.insane_tick)}}
+        self.server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       start_new_session=True, **built)  # fmt: skip
+
+        self.operator = threading.Thread(target=self._start, daemon=True)
+        self.operator.start()
+
+    def _start(self) -> None:
+        """Somebody says start, as on hardware: from then on the stand moves."""
+        while self.server.poll() is None:
+            with contextlib.suppress(HilError), Client(self.addresses["publish"], self.addresses["command"], name="row") as client:
+                for _ in client.subscribe(["phase"], timeout_s=1.0):
+                    client.command("start")
+                    return
 
     def end(self) -> np.ndarray:
         """Ends the stand; rows of what its drives logged."""
         assert self.stand.stdin is not None
+        self.operator.join()
         self.stand.stdin.close()
         self.stand.wait(20.0)
         return np.load(self.states)
 
 
-def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
-    """Does it, and waits until the drives have judged. Returns when (0: the run had ended), and the last line of the server."""
+def stands(pid: int) -> bool:
+    """Whether all threads of a process are stopped."""
+    with contextlib.suppress(OSError):  # one that ends
+        looks = [task.joinpath("stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+        return all(look.rpartition(")")[2].split()[0] == "T" for look in looks)
+    return False
+
+
+def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, int, str]:
+    """Does it, and waits until the drives have judged. Returns when (0: the run had ended); when the server stood, at the latest; and its
+    last line."""
     group = os.getpgid(row.server.pid)
     while row.server.poll() is None and time.monotonic_ns() - row.began_ns < after_s * 1e9:
         time.sleep(0.001)  # the instant of the kill is what this row is about
     if row.server.poll() is not None:
-        return 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
+        return 0, 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
     at = time.monotonic_ns()
     os.killpg(group, signal.SIGSTOP if stopped else signal.SIGKILL)
+    # the thread that takes a stop has to run first, on a busy machine
+    while stopped and row.server.poll() is None and not stands(row.server.pid):
+        at = time.monotonic_ns()
+    stood = time.monotonic_ns()
     time.sleep(1.0)  # the drives' own time-outs run meanwhile
     if stopped:
         os.killpg(group, signal.SIGCONT)
         row.server.wait(120.0)
-    return at, ""
+    return at, stood, ""
+
+
+def let_live(row: Row) -> tuple[int, str]:
+    """Waits for the end of a run whose loop loses its safety stage, or makes it. Returns when it lost it (0: it did not), and what the
+    server printed last."""
+    try:
+        printed, _ = row.server.communicate(timeout=LIVES_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
+        printed, _ = row.server.communicate()
+    told = re.search(rb"insane at (\d+) ns", printed)
+    return int(told.group(1)) if told else 0, printed.decode()[-600:]
 
 
 def where(states: np.ndarray, killed_ns: int) -> str:
@@ -248,9 +324,9 @@ def by_the_machine(pause: tuple[float, float], late: np.ndarray, limit_ns: float
            f"{ready * 1e-6:.2f} ms"  # fmt: skip
 
 
-def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, float, bool, float | None]:
-    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off; from the kill to the
-    last edge of the watchdog's output [ms], None where its relay was not on."""
+def judge(states: np.ndarray, enabled: int, killed_ns: int, lost_ns: int) -> tuple[float, float, bool, float | None]:
+    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off; from
+    `lost_ns`, when loop or safety stage were lost, to the last edge of the watchdog's output [ms], None where its relay was not on."""
     alive = states[states[:, 0] < killed_ns] if killed_ns else states
     unattended = float(alive[:, 5].max(initial=0)) * 1e-6
     latest, edge = 0.0, None
@@ -261,9 +337,9 @@ def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, floa
             latest = max(latest, float(left[0, 0] - killed_ns) * 1e-6 if len(left) else np.inf)
     all_off = all(states[states[:, 1] == axis][-1, 2] != enabled for axis in range(6))
     relay = states[states[:, 1] == 6]
-    if killed_ns and _on_at(relay, killed_ns, 1):
-        fell = relay[(relay[:, 0] >= killed_ns) & (relay[:, 2] == 0)]
-        edge = float(fell[0, 0] - fell[0, 4] - killed_ns) * 1e-6 if len(fell) else np.inf
+    if lost_ns and _on_at(relay, lost_ns, 1):
+        fell = relay[(relay[:, 0] >= lost_ns) & (relay[:, 2] == 0)]
+        edge = float(fell[0, 0] - fell[0, 4] - lost_ns) * 1e-6 if len(fell) else np.inf
     return unattended, latest, all_off, edge
 
 
@@ -279,6 +355,7 @@ def main() -> int:
     parser.add_argument("--from", dest="first", type=float, default=0.0, help="first instant, s after the start of the server")
     parser.add_argument("--until", type=float, default=20.0, help="last instant, s")
     parser.add_argument("--stop", action="store_true", help="SIGSTOP for a second instead of SIGKILL")
+    parser.add_argument("--insane", action="store_true", help="a test build without its safety stage from these instants of its loop on")
     parser.add_argument("--slow-disk", type=float, default=0.0, metavar="S", help="fsync takes so long in the run that is not killed")
     parser.add_argument("--watchdog", default="module", choices=("module", "drives"), help="the output is the input module's, or on "
                         "the drives' bus: of a CiA 402 drive, of a terminal")  # fmt: skip
@@ -289,30 +366,37 @@ def main() -> int:
         return subprocess.call(["unshare", "-n", sys.executable, __file__, *sys.argv[1:]], env=os.environ | {INSIDE: "1"})
     if options.profile == "ethercat":
         make_wire()
-    instants = [*np.arange(options.first, options.until, options.every), np.inf]
+    if options.insane:
+        make_test_build()
+    instants = [*np.arange(options.first, options.until, options.every), *([] if options.insane else [np.inf])]
     bad = left_out = 0
     for after_s in instants:
         with tempfile.TemporaryDirectory() as folder:
             whole = not np.isfinite(after_s)
-            row = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drives")
-            sentinel = Sentinel()
+            row = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drives",
+                      after_s if options.insane else -1.0)  # fmt: skip
+            sentinel, at, lost, words = Sentinel(), 0, 0, ""
             try:
-                at, words = kill(row, after_s, options.stop)
+                if options.insane:
+                    lost, words = let_live(row)
+                else:
+                    at, lost, words = kill(row, after_s, options.stop)
             finally:
                 if row.server.poll() is None:
                     os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
                 row.server.wait()
                 states = row.end()
             late = sentinel.end()
-            unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at)
+            unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at, lost)
             ever = bool((states[:, 2] == ENABLED[options.profile]).any())
             limit_ns = PERIODS * row.period_ms * 1e6
-            found = {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, at, limit_ns)}
+            found = {} if options.insane else {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, at, limit_ns)}
             good = bool(ever or at) and all_off and latest <= OFF_MS and all(found.values())
             good = good and (edge is None or edge <= WATCHDOG_PERIODS * row.period_ms)
             bad += not good
-            left_out += (not_judged := good and bool(found))
+            left_out += (not_judged := good and (bool(found) or options.insane and edge is None))  # ended before, or it had no power
             done = "to its end" if not at else f"{'stopped' if options.stop else 'killed'} after {(at - row.began_ns) * 1e-9:6.2f} s"
+            done = f"insane from {after_s:6.2f} s on" if options.insane and lost else done
             seen = f"unattended {unattended:6.2f} ms, off after {latest:6.1f} ms, {'all off' if all_off else 'LEFT ENABLED'}"
             seen += f" ({where(states, at)})" if unattended > 2 * row.period_ms else ""
             seen += loop_says(Path(folder)) if unattended > 2 * row.period_ms else ""
@@ -321,9 +405,9 @@ def main() -> int:
             print(f"{done:24s} enabled {'yes' if ever else 'no':3s} {seen}, exit {row.server.returncode}{verdict}", flush=True)
             for pause, why in found.items():
                 print(f"    {why or f'a pause of {(pause[1] - pause[0]) * 1e-6:.2f} ms: UNEXPLAINED'}", flush=True)
-            if words and not ever:
+            if words and (not ever or options.insane and not lost):
                 print(words)
-        if not at and not whole:
+        if not lost and not whole:
             break  # the run ends before this instant
     print(f"{bad} of the rows are not as they should be, {left_out} are not judged")
     return 1 if bad else 3 if left_out else 0

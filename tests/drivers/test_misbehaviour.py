@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from drivers.drives.supervision import objects_named
 from rt_kernels.layout import FAULTS
 from tests.drivers.peers.canopen import (
     BOOT_UP,
@@ -582,6 +583,18 @@ def test_a_value_that_reads_back_otherwise_refuses_the_start(tmp_path):
     with pytest.raises(ConnectionError, match=rf"node {AXIS + 1} .*0x6007:0\) reads back 2 instead of 1; .*left_objects"), stand:
         pass
     assert {drive.objects[0x6041, 0].value & 0x7 for drive in stand.drives} == {0}
+
+
+def test_what_the_stand_file_leaves_to_the_drive_is_left_and_noted(tmp_path):
+    stand = LockstepStand(tmp_path, "cia402")
+    stand.config.stand["drives"]["left_objects"] = "0x607D:2 0x6007"
+    for drive in stand.drives:
+        drive[0x607D, 1], drive[0x607D, 2], drive[0x6007, 0] = 7, 7, 3
+    with stand:
+        assert all((drive[0x607D, 2], drive[0x6007, 0]) == (7, 3) and drive[0x607D, 1] != 7 for drive in stand.drives)
+        assert all(f"{name} (" in " ".join(stand.ports[-1].notes) for name in ("0x607D:2", "0x6007:0"))
+    with pytest.raises(ValueError, match="left_objects: '0x6007:one' is not an index and a sub-index"):
+        objects_named("0x607D:2 0x6007:one")
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2.0, 5.0])

@@ -107,6 +107,19 @@ def test_drives_that_lose_their_supply_are_braked_then_blocked(started, quiet):
     assert names(s["faults"][-1]) == {"supply_pressure"} and s["trip_tick"][-1] == 100
 
 
+@pytest.mark.parametrize("fault", ["valve_saturated", "leg_force_limit"])
+def test_drives_that_may_not_follow_are_blocked_when_the_setpoints_have_rested(started, quiet, fault):
+    s = moving(quiet, 400)
+    if fault == "leg_force_limit":
+        s["leg_force"][100, 2] = 2.0 * LEG_FORCE_MAX_N
+    else:
+        s["drive_status"][100:180, 2] |= DRIVE["valve_saturated"]
+    limits = {"blocking_valves": True, "power_off": "none"}
+    started(limits=limits, following_max_m=1.0, valve_saturated_s=0.0505, blocking_delay_s=0.0305).through(s)
+    rest, shut = (int(np.flatnonzero(s["safety_state"] == STATE[name])[0]) for name in ("held", "blocked"))
+    assert names(s["faults"][-1]) == {fault} and shut - rest == 31 and blocked(s, shut - 1) == set() and blocked(s, shut) == set(range(6))
+
+
 def test_what_drives_say_without_power_is_no_further_fault(started, quiet):
     s = moving(quiet, 400)
     s["supply_pressure"][100:] = 1e6

@@ -125,6 +125,16 @@ def test_power_off_when_the_setpoints_have_rested(day, fault):
     assert off(s, blocked - 1) == set() and off(s, blocked) == ALL == off(s, -1)
 
 
+def test_periods_that_were_skipped_while_they_rested_count(day):
+    def change(s):
+        s["drive_status"][TRIP:, 0] = DRIVE["supply_low"]
+        s["periods"][TRIP + 30] = 11
+
+    s = day(change, skipped_periods_max=60)
+    rest, blocked = (int(np.flatnonzero(s["safety_state"] == STATE[name])[0]) for name in ("held", "blocked"))
+    assert rest < TRIP + 30 < blocked and blocked - rest == pytest.approx(DELAY / PERIOD - 10, abs=1)
+
+
 @pytest.mark.parametrize("fault", ["force_limit", "sensor_stale", "operator_stop"])
 def test_power_that_is_kept(day, fault):
     def change(s):

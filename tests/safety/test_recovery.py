@@ -74,6 +74,16 @@ def test_setpoints_go_to_where_the_legs_are_inside_the_limits(day):
     assert not s["leg_rate_setpoint"][goes].any() and not s["faults"][goes]
 
 
+@pytest.mark.parametrize("bit", ["no_data", "stale", "lost", "corrupt", "device_fault", "emergency", "bus_fault", "heartbeat_lost"])
+def test_setpoint_does_not_go_to_what_a_drive_says_that_does_not_count(day, bit):
+    def change(s):
+        s["drive_status"][TRIP:, 3] = mask("drive_status", "not_enabled") | mask("drive_status", bit)
+        s["measured_leg"][TRIP:, 3] -= 0.08 * np.clip((np.arange(len(s) - TRIP)) / 500.0, 0.0, 1.0)
+
+    _, s = day(change, recover_limit_s=2.0)
+    assert STATE["recovering"] in s["safety_state"] and (s["leg_setpoint"][REST:, 3] == s["leg_setpoint"][REST, 3]).all()
+
+
 def test_leg_that_its_drive_holds_is_not_sent_after_a_wrong_transducer(day):
     """50 mm of offset, the drive enabled: nothing moves, the cause stands."""
     _, s = day(lambda s: s["measured_leg"].__setitem__((slice(TRIP, None), 3), s["measured_leg"][0, 3] + 0.05))

@@ -44,8 +44,10 @@ def test_what_follows_is_what_followed(log, tmp_path, when):
     new, summary = goes_on(log, when, tmp_path / "new")
     first = int(new.records["tick"][0])
     assert new.ticks == log.ticks - first and same(new.records, log.records[first:])
-    assert new.header.branch["tick"] == first and new.complete and not new.missing()
+    assert new.header.branch["tick"] == first and new.complete and not new.missing() and Path(new.path).is_relative_to(tmp_path)
     assert summary["ticks_run"] == new.ticks
+    # what was simulated is what came since the branch, to a tick
+    assert summary["realtime_factor"] * new.end["seconds"] == pytest.approx(new.ticks * 1e-9 * new.header.period_ns, abs=0.0015)
     again = replay.replay(new.path, verify=True)
     assert again["equal"] and again["ticks"] == new.ticks, again["first_difference"]
 

@@ -357,6 +357,19 @@ def test_a_clock_that_drifts_is_followed_in_closed_form(bus, ppm):
     assert abs(one.port.grid_reference.rate_ns - ppm) < 0.5
 
 
+def test_what_is_unusual_of_the_time_at_which_a_frame_leaves_is_not_the_grid_s(bus):
+    """Frames that leave at their point of the grid, then 20 ms after it: the grid's own is the deviation without these."""
+    one, period_ns, left = bus(ticks=0, period_s=0.1), 100_000_000, []
+    for late_ns in (0, 20_000_000):
+        before = time.monotonic_ns()
+        one.port.grid_reference.plan(before - late_ns)
+        one.tick()
+        left.append((late_ns, time.monotonic_ns() - before + late_ns))  # at least, at most
+    (first_least, first_most), (least, most) = left
+    unusual = one.aux[0] - one.aux[1]
+    assert (unusual - (least - first_most)) % period_ns <= most - least + first_most - first_least
+
+
 def test_lost_and_late_frames_leave_grid_and_deviation(bus):
     one, kept = bus(), []
     one.tick(lambda f: [one.answer(f, deviation=1000)])

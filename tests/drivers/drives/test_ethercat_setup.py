@@ -268,6 +268,15 @@ def test_only_what_may_be_missing_and_is_missing_is_left(abort_code, optional, l
             node.write(0x6007, 0, -2, 1, "abort connection option", optional=optional)
 
 
+def test_an_object_that_is_too_short_is_refused_and_a_longer_one_is_read():
+    def node(data):
+        return node_of(SimpleNamespace(sdo_read=lambda index, sub: data))
+
+    assert node(b"\xfe\xff\xff\xff\x00").read(0x607D, 1, -4, "lowest position") == -2
+    with pytest.raises(DriveSetupError, match=r"slave 0 on eth1: lowest position \(0x607D:1\) has 3 bytes instead of 4"):
+        node(b"\xfe\xff\xff").read(0x607D, 1, -4, "lowest position")
+
+
 def test_an_fmmu_that_is_off_maps_nothing():
     fmmu = [struct.pack("<IHBBHBBBxxx", logical, 11, 0, 7, 0x1100, 0, 2, active) for logical, active in ((0x100, 1), (0x200, 0))]
     registers = {0x004: b"\x02", 0x810: b"\x00\x11", 0x600: fmmu[0], 0x610: fmmu[1]}

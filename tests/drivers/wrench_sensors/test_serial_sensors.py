@@ -4,6 +4,7 @@ import math
 import os
 import random
 import struct
+import time
 
 import pytest
 
@@ -174,6 +175,15 @@ def test_a_single_record_that_jumps_is_not_believed_and_a_true_jump_is():
     assert names(found[0][1]) == {"corrupt"} and [r[0][0] for r in found[1][0]] == [300.0]
 
 
+def test_jumps_that_do_not_confirm_each_other_are_not_believed():
+    """A second jump elsewhere, and the record of the first one again."""
+    port = fed(BotaSerialPort, Bota)
+    port.feed(bota_record(1) + bota_record(2))
+    for k, force in ((3, 300.0), (4, -300.0), (4, -300.0)):
+        assert port.feed(bota_record(k, force=(force, 2.0, 3.0)))[0] == []
+    assert [r[0][0] for r in port.feed(bota_record(5, force=(-300.0, 2.0, 3.0)))[0]] == [-300.0]
+
+
 def test_silence_a_standing_stamp_and_a_line_that_is_gone(lines, sample):
     port, peer = bota(lines, stale_ms=5000.0)
     for _ in range(5):
@@ -194,10 +204,17 @@ def test_a_record_without_stamp_is_as_old_as_the_bytes_behind_it(lines, sample):
     port, peer = robotiq(lines)
     port.read(sample)
     lines.let_pass(port, 20.0)  # the last record before it was longer ago
+    sent_ns = time.monotonic_ns()
     peer.raw(peer.record(peer.sent) + b"\x20\x4e" + bytes(8))
     port.read(sample)
-    assert sample["wrench_age_ns"][0] >= 10 * 10 / 19200 * 1e9
+    behind_ns = 10 * 10 / 19200 * 1e9
+    assert sample["wrench_age_ns"][0] >= behind_ns and port.received_ns >= sent_ns - behind_ns - 1
     assert port.delays["sensor_delay_s"] == pytest.approx(16 * 10 / 19200)
+    lines.let_pass(port, 20.0)
+    sent_ns = time.monotonic_ns()
+    peer.raw(peer.record(peer.sent + 1))
+    port.read(sample)
+    assert port.received_ns >= sent_ns  # nothing behind it: it came with the read
 
 
 def test_a_stamped_record_arrived_when_its_stamp_says_however_late_it_is_read():
@@ -253,6 +270,8 @@ def test_a_piece_of_a_stream_without_stamps_that_comes_twice_is_said():
     assert not port.feed(records[39])[1]  # the last one again: nothing moved
     assert names(port.feed(records[30])[1]) == {"warning"}
     assert not port.feed(b"".join(records[40:]))[1]
+    stamped = fed(BotaSerialPort, Bota)  # which tells an old record by its stamp
+    assert not stamped.feed(b"".join(bota_record(k, force=(1.0 + k % 3, 2.0, 3.0)) for k in range(1, 13)))[1]
 
 
 @pytest.mark.parametrize(("cls", "sensor"), [(BotaSerialPort, Bota), (RobotiqFt300Port, Robotiq)])
