@@ -6,7 +6,7 @@ target's sums, sets the sensors' bits and notes depths and forces in the record.
 
 from libc.math cimport sqrt
 
-from rt_kernels.algebra.values cimport Vec3, add, dot, mat_vec, mul, put, sub, vec, xyz
+from rt_kernels.algebra.values cimport Vec3, add, dot, mat_vec, mul, put, sub, twist_of, vec, xyz
 from rt_kernels.contact.planes cimport PlanePlace, plane_place
 from rt_kernels.contact.primitives cimport Contact, FACE, segment_circle, sphere_in_cavity
 from rt_kernels.codes cimport (MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_LEVER1_CONTACT,
@@ -119,13 +119,14 @@ cdef void plane_contacts(Unit *u, Body *base, Sums *sums) noexcept nogil:
     cdef double f, widest = -1e9
     cdef int i
     for i in range(PUSHERS):
-        q = plane_place(&u.planes, i, base.p, base.R)
+        q = plane_place(&u.planes, i, base.p, base.R, twist_of(base.v, base.w), 0.5 * sums.h)
         f = q.push
         if q.gap > widest:
             widest = q.gap
         if q.gap < u.planes.pusher_length:
             u.signals |= MECHANISM_SIGNAL_PUSHERS
-            u.record.stored.pusher += 0.5 * f * q.squeeze
+            u.record.stored.pusher += 0.5 * (f - q.damped) * q.squeeze
+            u.state.lost.contact += sums.h * q.damped * q.rate
             apply_force(base, q.p_TQ, xyz(f, 0.0, 0.0), sums)
         if q.pressed:
             u.touching_part, u.touching_number = PART_PLANE, i + 1
