@@ -27,7 +27,8 @@ HEAD_ON = tuple(f"initial_conditions.{k}=0.0" for k in (
 
 GROOVES = tuple(f"probe.latch{k}_groove_force" for k in range(1, 5))
 PUSHERS = tuple(f"probe.pusher{i}_{c}" for i in range(1, 5) for c in ("gap", "force"))
-WHOLE = ("probe.clutch_slip", "probe.stroke", *GROOVES, *PUSHERS)
+LEDGER = ("probe.energy_supplied", "probe.energy_stored", "probe.energy_lost")
+WHOLE = ("probe.clutch_slip", "probe.stroke", *GROOVES, *PUSHERS, *LEDGER)
 
 
 def test_N9_order_of_events_of_a_whole_docking_through_the_line():
@@ -134,8 +135,11 @@ EXPERT = (
     (), MODIFIED, LIMITER, EXPERT, (*MODIFIED, *EXPERT), (*LIMITER, *EXPERT),
 ], ids=["existing", "modified", "limiter", "expert", "expert modified", "expert limiter"])  # fmt: skip
 def test_planes_close_once_or_twice_softly_and_come_to_rest(overrides):
-    """Without dampers in pushers and planes: nine closings with 2.7 kN.m, over 40 s, and complete amid them."""
+    """Without dampers in pushers and planes: nine closings with 2.7 kN.m, over 40 s, and complete amid them. And the unit's ledger closes
+    from the first contact to the release."""
     out = course(CONFIG, WHOLE, overrides)
+    put_in, stored, lost = (out[f"probe.energy_{name}"] for name in ("supplied", "stored", "lost"))
+    assert put_in.max() > 150.0 and np.abs(put_in - stored - lost).max() < 0.5
     gaps = np.stack([out[f"probe.pusher{i}_gap"] for i in range(1, 5)])
     closed = np.all(gaps < 0.0, axis=0) & (out["phase"] == PHASE["contact"])
     moment = np.linalg.norm(out["F_T"][:, 3:], axis=1)
@@ -169,7 +173,7 @@ def test_undocking_from_the_completed_docking_separates_at_the_speed_of_the_push
     assert np.degrees(abs(out["V_TA"][last, 3])) < 0.03
     gained = out["kinetic_energy"][last] - out["kinetic_energy"][release]
     assert gained == pytest.approx(0.5 * reduced * out["V_TA"][last, 0] ** 2, rel=0.005)
-    assert not signal(out, "DSG")[last] and out["X_TA"][last, 0] < out["X_TA"][release, 0] - 0.3
+    assert not signal(out, "DSG")[last] and out["X_TA"][last, 0] < out["X_TA"][release, 0] - 0.3 + 2e-5  # a tick's travel
 
 
 def test_summary_names_what_left_its_valid_range_and_where(tmp_path, monkeypatch):
@@ -202,8 +206,8 @@ def test_a_probe_that_is_drawn_in_is_extended_before_the_approach():
 
 
 def test_a_retraction_that_is_cut_off_says_what_is_not_together():
-    """The first pusher touches 243 s after the first contact; a test that ends at 262 s was complete under "one gap is closed"."""
-    out = course(CONFIG, tuple(f"probe.pusher{i}_gap" for i in range(1, 5)), ("guidance.contact_max_s=262.0",))
+    """The first pusher touches 238 s after the first contact; a test that ends at 250 s was complete under "one gap is closed"."""
+    out = course(CONFIG, tuple(f"probe.pusher{i}_gap" for i in range(1, 5)), ("guidance.contact_max_s=250.0",))
     end = int(np.argmax(out["end_cause"] != 0))
     assert out["end_cause"][end] == CODES["end_cause"]["not_aligned"] and not stops(out)
     gaps = [out[f"probe.pusher{i}_gap"][end] for i in range(1, 5)]

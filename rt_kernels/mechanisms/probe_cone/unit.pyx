@@ -431,7 +431,7 @@ cdef class ProbeCone(MechanismPart):
     PARAMETERS = PARAMETERS
     PICTURE = ProbeConePicture
     AUX = AUX
-    LEDGER = ("probe.energy_supplied", ("probe.energy_kinetic", "probe.energy_stored", "probe.energy_lost"))
+    LEDGER = ("probe.energy_supplied", ("probe.energy_stored", "probe.energy_lost"))  # kinetic energy is in what is stored
     INVALID = INVALID
 
     @staticmethod
