@@ -316,8 +316,8 @@ cdef class DockingGuidance(StagePart):
                   "ends thrust and automatic sequence (state manual), the operator goes on", 3600.0, low=0.1, high=3600.0),
         Parameter("retract_limit_s", "float", "s", "the same for the retraction", 3600.0, low=0.1, high=3600.0),
         Parameter("retreat_limit_s", "float", "s", "the same for the retreat with reversed thrust", 3600.0, low=0.1, high=3600.0),
-        Parameter("relieve_limit_s", "float", "s", "the same for the relief of a docked probe: the drive extends it until the pushers part the "
-                  "planes, before latches are drawn; 0: no relief", 0.0, low=0.0, high=3600.0),
+        Parameter("relieve_limit_s", "float", "s", "the same for the relief of a docked probe: the drive extends it until the pushers part "
+                  "the planes, before latches are drawn; 0: no relief", 0.0, low=0.0, high=3600.0),
         Parameter("retreat_range_m", "float", "m", "closed-loop retreat ends this far from first contact", 0.1, low=0.0, high=5.0),
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),

@@ -5,7 +5,7 @@
 
 * idle: the platform stands where it is, until `start` or, by configuration, at once; not before the safety stage knows the legs.
 * position: it goes to the start pose in programme mode, minimum jerk; `run_stand` says when it is there.
-* finish: the relative motion is brought to rest and the mechanism released, which its latches' own sensors have to confirm (`release_wait`);
+* finish: the relative motion is brought to rest and the mechanism released, which the latches' own sensors confirm (`release_wait`);
   retreat: the platform backs off; park: back to the pose that the run started from. What is not released within that time is held: nothing
   pulls at closed latches but by an operator's `resume`, `stop` or `park`.
 * hold: brought to rest; before the units touch with up to `hold_acceleration` so that they do not, and where that is not enough the
@@ -28,7 +28,8 @@ from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAN
                                COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
                                GUIDANCE_FAULT_HOLD_TOUCHES, GUIDANCE_FAULT_OPERATOR_STOP,
                                GUIDANCE_FAULT_PROGRAMME_NOT_REACHED, GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED,
-                               MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
+                               MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH, MOTION_FOLLOW_PROFILE,
+                               MOTION_FREEZE,
                                PHASE_APPROACH, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK,
                                PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_BLOCKED, SAFETY_STATE_FOLLOWING, SAFETY_STATE_HELD,
                                SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING)

@@ -45,7 +45,7 @@ PARAMETERS = (
     _p("pusher_radius_m", "float", "m", "radius of the four pushers", 0.60, 0.01, 5.0),
     _p("pusher_length_m", "float", "m", "free length of a pusher above its plane", 0.020, 0.0, 1.0),
     _p("pusher_stiffness_n_per_m", "float", "N/m", "stiffness of one pusher", 1.0e4, 0.0, 1e8),
-    _p("pusher_restitution", "float", "-", "of a mass that one pusher stops: its damper acts in compression alone; 1: none", 0.4, 0.38, 1.0),
+    _p("pusher_restitution", "float", "-", "of a mass that one pusher stops; its damper acts on its way in; 1: none", 0.4, 0.38, 1.0),
     _p("pusher_mass_kg", "float", "kg", "that mass: of units that nod about the head, moment of inertia over pusher_radius_m^2", 5.0e5, 1.0,
        1e7),
     _p("together_gap_m", "float", "m", "the planes are together when the gap at every pusher is at most this", 0.0005, 0.0, 1.0),

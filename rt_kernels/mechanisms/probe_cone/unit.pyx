@@ -24,8 +24,8 @@ import numpy as np
 
 from rt_kernels.algebra.sincos cimport atan2
 from rt_kernels.algebra.values cimport (
-    Mat3, Pose, Quat, Twist, Vec3, Wrench, add, conjugate, cross, dot, exponential, logarithm, mat_transposed_vec, mat_vec, mul, pose, pose_of,
-    power, put, put_wrench, quat_multiply, rotate, sub, to_matrix, twist, twist_of, vec, wrench, wrench_of, wrench_sum, xyz,
+    Mat3, Pose, Quat, Twist, Vec3, Wrench, add, conjugate, cross, dot, exponential, logarithm, mat_transposed_vec, mat_vec, mul, pose,
+    pose_of, power, put, put_wrench, quat_multiply, rotate, sub, to_matrix, twist, twist_of, vec, wrench, wrench_of, wrench_sum, xyz,
 )
 from rt_kernels.codes cimport (MECHANISM_COMMAND_EXTRA_BRAKES, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_INITIAL_POSITION,
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
@@ -189,8 +189,8 @@ cdef inline void sum_wrenches(Unit *u, const Wrenches *W, const Sums *sums, cons
 
 
 cdef inline void account(Unit *u, const Sums *sums, const Twist *V) noexcept nogil:
-    """Work of the target, whose surface moves at -V relative to the base and between ticks by the jump, and losses of the lateral damper and
-    the limiter."""
+    """Work of the target, whose surface moves at -V relative to the base and between ticks by the jump, and losses of the lateral damper
+    and the limiter."""
     cdef Wrench F = wrench_of(sums.F_T.f, sub(sums.F_T.m, cross(sums.p_TA, sums.F_T.f)))
     u.state.supplied += sums.h * power(V[0], F) + 0.5 * power(u.jump, wrench_sum(F, u.state.F_led))
     u.state.F_led = F
