@@ -132,7 +132,7 @@ cdef inline bint relieves(const Params *p, const State *s) noexcept nogil:
 
 cdef inline void run_docked(const Params *p, State *s, const Sample *o) noexcept nogil:
     """A completed docking: the drive extends the probe until the pushers part the planes, what is left on the latches is their force; then
-    the undocking goes on to the release of the latches."""
+    the undocking continues to the release of the latches."""
     if relieves(p, s) and not o.signal_discrete & MECHANISM_SIGNAL_PLANES_TOGETHER:
         s.relieved = 1
     if s.sequence == SEQUENCE_COMPLETE and p.keys.undock and s.interval >= p.keys.undock_after and (
@@ -143,7 +143,7 @@ cdef inline void run_docked(const Params *p, State *s, const Sample *o) noexcept
 
 cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """What the control is to do and the commands to the mechanism, from the (real or modelled) sensors; timers run from the first DK1.
-    A violated interval ends the automatic sequence: no thrust and no drive, the operator goes on with single commands."""
+    A violated interval ends the automatic sequence: no thrust and no drive, the operator continues with single commands."""
     cdef bint touched = (o.mechanism_state & MECHANISM_SIGNAL_DK1) != 0
     cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     # the head on the bottom of the cone, or the rings in full contact
@@ -313,7 +313,7 @@ cdef class DockingGuidance(StagePart):
         Parameter("after_capture_s", "float", "s", "the run continues this long after capture", 2.0, low=0.0, high=3600.0),
         Parameter("capture_limit_s", "float", "s", "no capture this long after first contact: thrust reversed", 10.0, low=0.1, high=3600.0),
         Parameter("bottom_limit_s", "float", "s", "interval from capture to the bottom signal, pressed on meanwhile: one that lasts longer "
-                  "ends thrust and automatic sequence (state manual), the operator goes on", 3600.0, low=0.1, high=3600.0),
+                  "ends thrust and automatic sequence (state manual), the operator continues", 3600.0, low=0.1, high=3600.0),
         Parameter("retract_limit_s", "float", "s", "the same for the retraction", 3600.0, low=0.1, high=3600.0),
         Parameter("retreat_limit_s", "float", "s", "the same for the retreat with reversed thrust", 3600.0, low=0.1, high=3600.0),
         Parameter("relieve_limit_s", "float", "s", "the same for the relief of a docked probe: the drive extends it until the pushers part "

@@ -4,7 +4,7 @@ The laws of one latch stand in rt_kernels.contact.latches; here they act on head
 and the ledger takes what a released spring loses.
 """
 
-from libc.math cimport cos, sqrt
+from libc.math cimport sqrt
 
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.algebra.values cimport Mat3, Vec3, add, cross, dot, mat_multiply, mat_vec, mul, put, sub, vec, xyz
@@ -150,8 +150,8 @@ cdef void latch_contacts(Unit *u, Body *head, Sums *sums) noexcept nogil:
     R_PH.zx = -c4 * s3; R_PH.zy = s4 * s3; R_PH.zz = c3
     H.p_TH, H.R_TH = head.p, mat_multiply(head.R, R_PH)
     # what the head frame turns per rate of bending, beyond the probe: d(1.5 sin q - q)/dq about the axes of Ry(dq3) Rz(dq4)
-    axis_y = mul(1.5 * cos(s.q[BEND_Y]) - 1.0, mat_vec(head.R, xyz(0.0, 1.0, 0.0)))
-    axis_z = mul(1.5 * cos(s.q[BEND_Z]) - 1.0, mat_vec(head.R, xyz(s3, 0.0, c3)))
+    axis_y = mul(1.5 * sqrt(1.0 - u.motion.sin_bend[0] * u.motion.sin_bend[0]) - 1.0, mat_vec(head.R, xyz(0.0, 1.0, 0.0)))
+    axis_z = mul(1.5 * sqrt(1.0 - u.motion.sin_bend[1] * u.motion.sin_bend[1]) - 1.0, mat_vec(head.R, xyz(s3, 0.0, c3)))
     tip = head[0]
     tip.w = add(head.w, add(mul(s.v[BEND_Y], axis_y), mul(s.v[BEND_Z], axis_z)))
     for k in range(LATCHES):
