@@ -39,7 +39,8 @@ def alignment_of(run: Run) -> Alignment | None:
     defaults = {p.key: p.default for p in declared.PARAMETERS}
     if "complete_tilt_deg" not in defaults:
         return None  # what it completes is no docking: an excitation, an operator's berthing
-    last = max(0, int(np.argmax(r["end_cause"] != 0)))
+    complete = r["sequence"] == CODES["sequence"]["complete"]  # before a probe is relieved
+    last = int(np.argmax(complete if complete.any() else r["end_cause"] != 0))
     x, y, z, w = (float(c) for c in r["X_TA"][last, 3:])
     tilt = float(np.degrees(np.arccos(np.clip(1.0 - 2.0 * (y * y + z * z), -1.0, 1.0))))
     roll = float(np.degrees(np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + z * z))))

@@ -213,6 +213,10 @@ cdef inline int latch_in_groove(
 
     Groove k lies in the plane at distance `plane` from the X axis in the direction +Y, +Z, -Y, -Z. Stop: depth -d1; narrow wall: |d2| -
     narrow; inclined wall: (|d2| - narrow - (d1 - ramp_start) tan b) cos b. The wide part is never reached.
+
+    The printed normals lie in the groove plane. There the crossing of a tilted latch moves along the segment, unlike the latch's own point
+    at it, and the force would do more work than its spring takes: it stands on the segment instead, n <- n - a (n.l)/(a.l) with the
+    segment's direction l and the axis a of the plane, scaled to one, the depth with it; the depth then grows with n . v of that point.
     """
     cdef int axis_normal = 1 + (k & 1)
     cdef int axis_side = 2 - (k & 1)
@@ -248,6 +252,11 @@ cdef inline int latch_in_groove(
             out[found].n[0] = -tangent * cosine
             out[found].n[axis_side] = side * cosine
             found += 1
+    for k in range(found):
+        out[k].n[axis_normal] = -((outer[0] - inner[0]) * out[k].n[0] + (outer[axis_side] - inner[axis_side]) * out[k].n[axis_side]) / along
+        cosine = 1.0 / sqrt(1.0 + out[k].n[axis_normal] * out[k].n[axis_normal])
+        out[k].depth *= cosine
+        put(mul(cosine, vec(out[k].n)), out[k].n)
     return found
 
 

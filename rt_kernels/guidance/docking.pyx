@@ -25,7 +25,7 @@ import math
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra.values cimport Pose, Twist, pose_from, put_pose, put_twist, twist_of, twist_scaled, xyz
+from rt_kernels.algebra.values cimport Pose, Twist, norm, pose_from, put_pose, put_twist, twist, twist_of, twist_scaled, xyz
 from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE,
                                CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, END_CAUSE_CAPTURED,
                                END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED, END_CAUSE_REGION, END_CAUSE_RETREATED,
@@ -66,12 +66,13 @@ cdef struct State:
     double sequence_time
     double start_of_docking     # time since it, negative before
     double together             # for how long the units have been together and aligned
+    double interval             # time in the present state of the sequence
     double approach_time        # T: time along the line since the approach began
     double x_docked             # place of A along X_T when the latches were drawn in
     int32_t sequence
     int32_t manual_drive        # 1 retracts, -1 extends
     int32_t manual_release
-    int32_t unused
+    int32_t relieved            # the probe, after a completed docking
 
 cdef struct Self:
     Params params
@@ -98,31 +99,57 @@ cdef void follow_approach(const Params *p, State *s, double dt, Sample *o) noexc
 # ------------------------------------------------------------------------------------------------------------- sequence
 
 cdef inline bint aligned(const Params *p, const Sample *o) noexcept nogil:
-    """Do all sensors of the interface say that the planes are together, at this moment, and do the ports agree in angle and place?"""
+    """Do all sensors of the interface say that the planes are together, at this moment, do the ports agree in angle and place, and are the
+    units at rest?"""
     cdef const double *q = o.X_TA + 3
     # cosine of the angle between the axes X_A and X_T: first element of R_TA
     cdef double cosine = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
     cdef double offset2 = o.X_TA[1] * o.X_TA[1] + o.X_TA[2] * o.X_TA[2]
+    cdef Twist V = twist(o.V_TA)
     return o.signal_discrete & MECHANISM_SIGNAL_PLANES_TOGETHER and cosine >= p.complete_cosine and \
-        offset2 <= p.keys.complete_offset * p.keys.complete_offset
+        offset2 <= p.keys.complete_offset * p.keys.complete_offset and \
+        norm(V.v) <= p.keys.complete_speed and norm(V.w) <= p.keys.complete_rate
 
 
-cdef inline void run_undocking(const Params *p, State *s, const Sample *o) noexcept nogil:
-    """From the completed docking to the release of the latches."""
-    if not p.keys.undock:
-        return
-    if s.sequence == SEQUENCE_COMPLETE and s.sequence_time >= p.keys.undock_after:
+cdef inline double interval_limit(const Params *p, const State *s) noexcept nogil:
+    """Longest permitted time in the present state of the sequence, s; what has a successor by time has no limit of its own."""
+    if s.sequence == SEQUENCE_CAPTURED:
+        return p.keys.bottom_limit
+    if s.sequence == SEQUENCE_RETRACT:
+        return p.keys.retract_limit
+    if s.sequence == SEQUENCE_RETREAT:
+        return p.keys.retreat_limit
+    if s.sequence == SEQUENCE_COMPLETE and p.keys.relieve_limit > 0.0:
+        return p.keys.relieve_limit + (p.keys.undock_after if p.keys.undock else 0.0)
+    return 1e9
+
+
+cdef inline bint relieves(const Params *p, const State *s) noexcept nogil:
+    """Whether the drive takes its pull off the probe now: docked, before the latches are drawn in."""
+    return s.sequence == SEQUENCE_COMPLETE and p.keys.relieve_limit > 0.0 and not s.relieved and (
+        not p.keys.undock or s.interval >= p.keys.undock_after)
+
+
+cdef inline void run_docked(const Params *p, State *s, const Sample *o) noexcept nogil:
+    """A completed docking: the drive extends the probe until the pushers part the planes, what is left on the latches is their force; then
+    the undocking continues to the release of the latches."""
+    if relieves(p, s) and not o.signal_discrete & MECHANISM_SIGNAL_PLANES_TOGETHER:
+        s.relieved = 1
+    if s.sequence == SEQUENCE_COMPLETE and p.keys.undock and s.interval >= p.keys.undock_after and (
+            s.relieved or p.keys.relieve_limit == 0.0):
         s.sequence = SEQUENCE_SEPARATION
         s.x_docked = o.X_TA[0]
 
 
 cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
-    """What the control is to do and the commands to the mechanism, from the (real or modelled) sensors; timers run from the first DK1."""
+    """What the control is to do and the commands to the mechanism, from the (real or modelled) sensors; timers run from the first DK1.
+    A violated interval ends the automatic sequence: no thrust and no drive, the operator continues with single commands."""
     cdef bint touched = (o.mechanism_state & MECHANISM_SIGNAL_DK1) != 0
     cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     # the head on the bottom of the cone, or the rings in full contact
     cdef bint bottom = ((o.mechanism_state & MECHANISM_SIGNAL_DK2) != 0
                         or o.mechanism_state & MECHANISM_SIGNAL_RING_ALIGNED == MECHANISM_SIGNAL_RING_ALIGNED)
+    cdef int32_t before = s.sequence
     if s.sequence == SEQUENCE_APPROACH and touched:
         s.sequence = SEQUENCE_PRESS
         s.sequence_time = 0.0
@@ -136,12 +163,15 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
         s.start_of_docking = 0.0
     if s.sequence == SEQUENCE_DAMPING and s.start_of_docking >= p.keys.drive_after:
         s.sequence = SEQUENCE_RETRACT
-    if s.sequence == SEQUENCE_RETRACT:
+    if s.sequence == SEQUENCE_RETRACT or s.sequence == SEQUENCE_MANUAL and s.manual_drive > 0:
         s.together = s.together + dt if aligned(p, o) else 0.0
         if s.together > p.keys.complete_hold:
             s.sequence = SEQUENCE_COMPLETE
-            s.sequence_time = 0.0
-    run_undocking(p, s, o)
+    run_docked(p, s, o)
+    if s.sequence == before and s.interval > interval_limit(p, s):
+        s.sequence = SEQUENCE_MANUAL
+    if s.sequence != before:
+        s.interval = 0.0
     # thrust along the docking axis of the active vehicle, until the head has been on the bottom
     if (s.sequence == SEQUENCE_PRESS or s.sequence == SEQUENCE_CAPTURED) and not bottom:
         o.control_request |= CONTROL_REQUEST_PRESS
@@ -156,11 +186,14 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
         o.mechanism_command |= MECHANISM_COMMAND_DRIVE
     if s.manual_drive < 0:
         o.mechanism_command |= MECHANISM_COMMAND_EXTEND
+    if relieves(p, s):
+        o.mechanism_command |= MECHANISM_COMMAND_DRIVE | MECHANISM_COMMAND_EXTEND
     if s.start_of_docking >= p.keys.brakes_after and s.start_of_docking < p.keys.brakes_after + p.keys.brakes_for:
         o.mechanism_command |= MECHANISM_COMMAND_EXTRA_BRAKES
     if s.manual_release or s.sequence == SEQUENCE_SEPARATION:
         o.mechanism_command |= MECHANISM_COMMAND_RELEASE
     s.sequence_time += dt
+    s.interval += dt
     if s.start_of_docking >= 0.0:
         s.start_of_docking += dt
 
@@ -225,7 +258,7 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
             enter(&s.stand, o, PHASE_LATCHED)
         elif captured and p.keys.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.keys.after_capture:
             finish(p, s, o, END_CAUSE_CAPTURED)
-        elif s.sequence == SEQUENCE_COMPLETE and not p.keys.undock:
+        elif s.sequence == SEQUENCE_COMPLETE and not p.keys.undock and not relieves(p, s):
             finish(p, s, o, END_CAUSE_COMPLETE)
         elif s.sequence == SEQUENCE_SEPARATION and o.X_TA[0] <= s.x_docked - p.keys.separation:
             finish(p, s, o, END_CAUSE_SEPARATED)
@@ -279,6 +312,12 @@ cdef class DockingGuidance(StagePart):
         Parameter("contact_max_s", "float", "s", "longest closed-loop phase", 20.0, low=0.01, high=3600.0),
         Parameter("after_capture_s", "float", "s", "the run continues this long after capture", 2.0, low=0.0, high=3600.0),
         Parameter("capture_limit_s", "float", "s", "no capture this long after first contact: thrust reversed", 10.0, low=0.1, high=3600.0),
+        Parameter("bottom_limit_s", "float", "s", "interval from capture to the bottom signal, pressed on meanwhile: one that lasts longer "
+                  "ends thrust and automatic sequence (state manual), the operator continues", 3600.0, low=0.1, high=3600.0),
+        Parameter("retract_limit_s", "float", "s", "the same for the retraction", 3600.0, low=0.1, high=3600.0),
+        Parameter("retreat_limit_s", "float", "s", "the same for the retreat with reversed thrust", 3600.0, low=0.1, high=3600.0),
+        Parameter("relieve_limit_s", "float", "s", "the same for the relief of a docked probe: the drive extends it until the pushers part "
+                  "the planes, before latches are drawn; 0: no relief", 0.0, low=0.0, high=3600.0),
         Parameter("retreat_range_m", "float", "m", "closed-loop retreat ends this far from first contact", 0.1, low=0.0, high=5.0),
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
@@ -286,6 +325,9 @@ cdef class DockingGuidance(StagePart):
         Parameter("complete_tilt_deg", "float", "deg", "complete: the docking planes together and the ports' axes within this angle", 0.5,
                   low=0.01, high=10.0),
         Parameter("complete_offset_m", "float", "m", "complete: the ports' axes no further apart than this", 0.010, low=1e-4, high=1.0),
+        Parameter("complete_speed_m_s", "float", "m/s", "complete: the ports move no faster against each other than this", 1.0, low=1e-6,
+                  high=1.0),
+        Parameter("complete_rate_deg_s", "float", "deg/s", "complete: and turn no faster than this", 180.0, low=1e-4, high=180.0),
         Parameter("complete_hold_s", "float", "s", "complete: all of it for this long", 0.5, low=0.0, high=60.0),
         Parameter("undock", "bool", "-", "a completed docking is taken apart again: latches drawn in, pushers, probe extended", False),
         Parameter("undock_after_s", "float", "s", "undock: this long after the docking is complete", 5.0, low=0.0, high=3600.0),
@@ -323,7 +365,7 @@ cdef class DockingGuidance(StagePart):
         tune_docking_guidance(self, &p.keys, keys)
 
     def state_bounds(self):
-        return STAND_BOUNDS | {"sequence": code_range("sequence"), "manual_drive": (-1, 1), "manual_release": FLAG}
+        return STAND_BOUNDS | {"sequence": code_range("sequence"), "manual_drive": (-1, 1), "manual_release": FLAG, "relieved": FLAG}
 
     def fields(self):
         return self.c

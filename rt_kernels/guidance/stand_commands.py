@@ -1,7 +1,7 @@
 """Keys of the stand's own phases, commands that they act on, and what the whole numbers of their state can be (`stand_phases.pxd`), as the
 guidance parts declare them."""
 
-from rt_kernels.block_check import FLAG, code_range
+from rt_kernels.block_check import COUNT_32, FLAG, code_range
 from rt_kernels.parameters import Command, Parameter
 
 BEFORE_FINISH = ("idle", "position", "approach", "closing", "contact", "latched", "hold")
@@ -29,6 +29,8 @@ STAND_PARAMETERS = (
     Parameter("position_tolerance_m", "float", "m", "achieved against programmed start pose", 0.003, low=1e-6, high=1.0),
     Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
     Parameter("settle_s", "float", "s", "rest after each programmed move and at the end of a Step", 0.3, low=0.0, high=60.0),
+    Parameter("release_wait_s", "float", "s", "the retreat waits so long for the sensors of capture and latches to say that nothing holds, "
+              "then the stand is held; 0: it does not wait", 0.0, low=0.0, high=3600.0),
     Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
     Parameter("fault_s", "float", "s", "recording continues this long after a trip", 1.0, low=0.0, high=60.0),
     Parameter("recover_s", "float", "s", "a run that tripped waits so long for the command recover; 0: it ends after fault_s", 0.0,
@@ -38,4 +40,4 @@ STAND_PARAMETERS = (
 
 STAND_BOUNDS = {"stand.phase": code_range("phase"), "stand.end_cause": code_range("end_cause")} | {
     f"stand.{flag}": FLAG for flag in ("have_park", "leaves_hold", "back", "gives_up", "recovers")
-}
+} | {"stand.released": COUNT_32}

@@ -5,8 +5,9 @@
 
 * idle: the platform stands where it is, until `start` or, by configuration, at once; not before the safety stage knows the legs.
 * position: it goes to the start pose in programme mode, minimum jerk; `run_stand` says when it is there.
-* finish: the relative motion is brought to rest; retreat: the mechanism is released and the platform backs off; park: back to the pose
-  that the run started from.
+* finish: the relative motion is brought to rest and the mechanism released, which the latches' own sensors confirm (`release_wait`);
+  retreat: the platform backs off; park: back to the pose that the run started from. What is not released within that time is held: nothing
+  pulls at closed latches but by an operator's `resume`, `stop` or `park`.
 * hold: brought to rest; before the units touch with up to `hold_acceleration` so that they do not, and where that is not enough the
   guidance says so. A closed loop that was held is not taken up again, after it there is only the way back. What follows it waits until
   the platform is at rest, for every programmed move begins there; another hold takes it back.
@@ -27,7 +28,8 @@ from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAN
                                COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
                                GUIDANCE_FAULT_HOLD_TOUCHES, GUIDANCE_FAULT_OPERATOR_STOP,
                                GUIDANCE_FAULT_PROGRAMME_NOT_REACHED, GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED,
-                               MECHANISM_COMMAND_RELEASE, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
+                               MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH, MOTION_FOLLOW_PROFILE,
+                               MOTION_FREEZE,
                                PHASE_APPROACH, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK,
                                PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_BLOCKED, SAFETY_STATE_FOLLOWING, SAFETY_STATE_HELD,
                                SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING)
@@ -59,7 +61,7 @@ cdef struct StandState:
     int32_t back                # after a trip
     int32_t gives_up            # stop or park came in the fault phase
     int32_t recovers            # a recovery is under way: the programmed pose is the achieved one
-    int32_t unused
+    int32_t released            # ticks of the command to release the mechanism, before the retreat
 
 
 cdef inline void stand_idle(StandState *s) noexcept nogil:
@@ -92,6 +94,7 @@ cdef inline void begin_position(const StandParams *p, StandState *s, Sample *o) 
 
 cdef inline void begin_finish(const StandParams *p, StandState *s, Sample *o, int cause) noexcept nogil:
     end_because(s, cause)
+    s.released = 0
     plan_stop(&p.keys, &s.move, pose(o.X_TA), twist(o.V_TA))
     enter(s, o, PHASE_FINISH)
 
@@ -296,7 +299,11 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
         if over:
             # the real units are let go before the platform backs off
             o.mechanism_command = MECHANISM_COMMAND_RELEASE
-            begin_retreat(p, s, o)
+            s.released += 1
+            if p.keys.release_wait == 0.0 or s.released > 1 and not o.signal_discrete & (MECHANISM_SIGNAL_DSG | MECHANISM_SIGNAL_LATCH):
+                begin_retreat(p, s, o)
+            elif t >= s.move.duration + p.keys.settle + p.keys.release_wait:
+                begin_hold(p, s, o)
     elif s.phase == PHASE_RETREAT:
         o.motion = MOTION_FOLLOW_PROFILE
         o.mechanism_command = MECHANISM_COMMAND_RELEASE

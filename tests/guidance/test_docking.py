@@ -164,6 +164,117 @@ def test_a_run_without_retraction_ends_by_time_as_before():
     assert run.sample["end_cause"][0] == END["time"]
 
 
+def test_moving_units_are_not_complete():
+    run = Run(drive_after_s=0.0, complete_hold_s=0.1, complete_speed_m_s=1e-3, complete_rate_deg_s=0.1)
+    run.retract()
+    run.place(turned(0.0))
+    for V in ([2e-3, 0, 0, 0, 0, 0], [0, 0, 0, 0, np.radians(0.2), 0]):
+        run.sample["V_TA"][0] = V
+        run.tick(*DRAWN, seconds=0.5)
+        assert run.sequence == "retract"
+    run.sample["V_TA"][0] = [9e-4, 0, 0, 0, 0, np.radians(0.09)]
+    run.tick(*DRAWN, seconds=0.2)
+    assert run.sequence == "complete"
+
+
+def test_a_docked_probe_is_relieved_before_its_latches_are_drawn():
+    """The drive extends it until the planes part; then release and separation, or the end of the run."""
+    for undock in (True, False):
+        run = Run(drive_after_s=0.0, complete_hold_s=0.1, relieve_limit_s=5.0, undock=undock, undock_after_s=1.0,
+                  brakes_for_s=0.0)
+        run.retract()
+        run.place(turned(0.0))
+        run.tick(*DRAWN, seconds=0.12)
+        if undock:
+            assert run.sequence == "complete" and run.sample["mechanism_command"][0] == 0
+            run.tick(*DRAWN, seconds=1.0)
+        run.tick(*DRAWN, seconds=2.0)
+        assert run.sequence == "complete" and run.phase == "contact" and run.sample["mechanism_command"][0] == 1 | 8
+        run.tick("DSG", "DK2", "pushers")
+        if undock:
+            assert run.sequence == "separation" and run.sample["mechanism_command"][0] == 4
+        else:
+            assert run.phase == "finish" and run.sample["end_cause"][0] == END["complete"]
+
+
+# --------------------------------------------------------------------------------------------------------------- intervals
+
+
+def command(run, name, argument=1.0):
+    run.sample["command_code"], run.sample["command_arg"] = CODES["command"][name], argument
+    run.tick()
+    run.sample["command_code"] = 0
+
+
+def test_a_violated_interval_stops_the_sequence_and_the_operator_completes_the_docking():
+    """Captured, and never on the bottom: pressed on for the interval, then neither thrust nor drive; single commands draw the probe in."""
+    run = Run(bottom_limit_s=2.0, complete_hold_s=0.1, contact_max_s=60.0)
+    run.tick("DK1")
+    run.tick("DK1", "DSG")
+    run.tick("DSG", seconds=1.9)
+    assert run.sequence == "captured" and run.thrust == THRUST
+    run.tick("DSG", seconds=0.2)
+    assert run.sequence == "manual" and run.thrust == 0.0 and run.sample["mechanism_command"][0] == 0
+    run.tick("DSG", "DK2", seconds=5.0)  # the signal comes after all: the sequence does not go on by itself
+    assert run.sequence == "manual" and run.sample["mechanism_command"][0] == 0
+    command(run, "mechanism_drive")
+    assert run.tick("DSG", "DK2")["mechanism_command"] & 1
+    run.place(turned(0.0))
+    run.tick(*DRAWN, seconds=0.2)
+    assert run.sequence == "complete" and run.phase == "finish"
+
+
+@pytest.mark.parametrize(("keys", "signals", "state"), [
+    ({"retract_limit_s": 3.0, "drive_after_s": 0.0}, ("DK1", "DSG", "DK2"), "retract"),
+    ({"retreat_limit_s": 3.0, "capture_limit_s": 0.1}, ("DK1",), "retreat"),
+])  # fmt: skip
+def test_retraction_and_retreat_have_their_intervals(keys, signals, state):
+    run = Run(contact_max_s=60.0, **keys)
+    run.tick("DK1")
+    run.tick(*signals, seconds=2.9)
+    assert run.sequence == state
+    run.tick(*signals, seconds=0.3)
+    assert run.sequence == "manual" and run.thrust == 0.0 and not run.sample["mechanism_command"][0] & 1
+
+
+def test_a_relief_that_does_not_part_the_planes_stops_the_sequence():
+    run = Run(drive_after_s=0.0, complete_hold_s=0.1, relieve_limit_s=2.0, contact_max_s=60.0, brakes_for_s=0.0)
+    run.retract()
+    run.place(turned(0.0))
+    run.tick(*DRAWN, seconds=2.3)
+    assert run.sequence == "manual" and run.phase == "contact" and run.sample["mechanism_command"][0] == 0
+
+
+# ----------------------------------------------------------------------------------------------------------------- release
+
+
+def finishing(**keys):
+    run = Run(release_wait_s=1.0, finish_on_capture=True, after_capture_s=0.0, **keys)
+    run.sample["capture_time"] = 0.0
+    run.tick("DK1", "DSG", "latch1")
+    while not run.sample["mechanism_command"][0] & 4:
+        run.tick("DSG", "latch1")
+    return run
+
+
+@pytest.mark.parametrize("holds", ["DSG", "latch1", "latch4"])
+def test_the_retreat_waits_for_the_sensors_of_the_latches(holds):
+    run = finishing()
+    run.tick(holds, seconds=0.5)
+    assert run.phase == "finish" and run.sample["mechanism_command"][0] == 4
+    run.tick()
+    assert run.phase == "retreat" and run.sample["mechanism_command"][0] == 4
+
+
+def test_what_is_not_released_is_held_until_the_operator_says_otherwise():
+    run = finishing()
+    run.tick("latch1", seconds=20.0)
+    assert run.phase == "hold"
+    command(run, "resume")
+    run.tick("latch1", seconds=1.0)
+    assert run.phase == "retreat"
+
+
 # ------------------------------------------------------------------------------------------------------- approach, commands
 
 

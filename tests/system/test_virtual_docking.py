@@ -27,7 +27,8 @@ HEAD_ON = tuple(f"initial_conditions.{k}=0.0" for k in (
 
 GROOVES = tuple(f"probe.latch{k}_groove_force" for k in range(1, 5))
 PUSHERS = tuple(f"probe.pusher{i}_{c}" for i in range(1, 5) for c in ("gap", "force"))
-WHOLE = ("probe.clutch_slip", "probe.stroke", *GROOVES, *PUSHERS)
+LEDGER = ("probe.energy_supplied", "probe.energy_stored", "probe.energy_lost")
+WHOLE = ("probe.clutch_slip", "probe.stroke", *GROOVES, *PUSHERS, *LEDGER)
 
 
 def test_N9_order_of_events_of_a_whole_docking_through_the_line():
@@ -70,13 +71,13 @@ def test_N9_order_of_events_of_a_whole_docking_through_the_line():
 
 
 def test_N8_whole_process_takes_six_minutes_and_ends_parallel_and_centred():
-    """The shipped unit as it is: first contact to the true end in 5.9 min, the text has 5 to 7. At the end the axes are within 0.1 deg and
-    1 mm, every gap at a pusher within half a millimetre."""
+    """The shipped unit as it is: first contact to the true end in 5.5 min, the text has 5 to 7. Then the axes are within 0.1 deg and
+    1 mm, every gap at a pusher within half a millimetre, and the units at rest."""
     out = course(CONFIG, WHOLE)
     contact, drive, pushers = (first(out, signal(out, name)) for name in ("DK1", "drive_running", "pushers"))
     process = first(out, out["sequence"] == SEQUENCE["complete"]) - contact
-    assert 300.0 < process < 420.0 and process == pytest.approx(355.0, abs=15.0)
-    end = int(np.argmax(out["end_cause"] != 0))
+    assert 300.0 < process < 420.0 and process == pytest.approx(332.0, abs=15.0)
+    end = int(np.argmax(out["sequence"] == SEQUENCE["complete"]))
     assert tilt_of(out, end) <= 0.1 and np.hypot(*out["X_TA"][end, 1:3]) <= 0.001
     assert all(out[f"probe.pusher{i}_gap"][end] <= 0.0005 for i in range(1, 5))
     on = (out["time"] > drive + 10.0) & (out["time"] < pushers)
@@ -114,31 +115,66 @@ def tilt_of(out, k):
 
 
 def together(out):
-    """At the tick in which a run says complete the units are drawn together, and have been for half a second."""
-    end = int(np.argmax(out["end_cause"] != 0))
-    assert out["end_cause"][end] == CODES["end_cause"]["complete"]
+    """At the tick in which the sequence says complete the units are drawn together and at rest, and have been for half a second."""
+    end = int(np.argmax(out["sequence"] == SEQUENCE["complete"]))
+    assert out["end_cause"][-1] == CODES["end_cause"]["complete"]
     for k in (end, end - int(0.4 / DT)):
         assert signal(out, "planes_together")[k] and signal(out, "DSG")[k]
+        assert np.linalg.norm(out["V_TA"][k, :3]) <= 1e-4 and np.degrees(np.linalg.norm(out["V_TA"][k, 3:])) <= 0.02
         assert tilt_of(out, k) <= 0.5 and np.hypot(*out["X_TA"][k, 1:3]) <= 0.010
+
+
+EXPERT = (
+    "initial_conditions.velocity_x_m_s=0.15", "initial_conditions.lateral_y_m=0.08", "initial_conditions.lateral_z_m=-0.06",
+    "initial_conditions.yaw_deg=1.36", "initial_conditions.pitch_deg=-1.36", "initial_conditions.roll_deg=1.36",
+    "initial_conditions.velocity_y_m_s=0.008", "initial_conditions.velocity_z_m_s=-0.008", "initial_conditions.rate_x_deg_s=0.116",
+    "initial_conditions.rate_y_deg_s=-0.228", "initial_conditions.rate_z_deg_s=0.228")  # fmt: skip
+
+
+@pytest.mark.parametrize("overrides", [
+    (), MODIFIED, LIMITER, EXPERT, (*MODIFIED, *EXPERT), (*LIMITER, *EXPERT),
+], ids=["existing", "modified", "limiter", "expert", "expert modified", "expert limiter"])  # fmt: skip
+def test_planes_close_once_or_twice_softly_and_come_to_rest(overrides):
+    """Without dampers in pushers and planes: nine closings with 2.7 kN.m, over 40 s, and complete amid them. And the unit's ledger closes
+    from the first contact to the release."""
+    out = course(CONFIG, WHOLE, overrides)
+    put_in, stored, lost = (out[f"probe.energy_{name}"] for name in ("supplied", "stored", "lost"))
+    assert put_in.max() > 150.0 and np.abs(put_in - stored - lost).max() < 0.5
+    gaps = np.stack([out[f"probe.pusher{i}_gap"] for i in range(1, 5)])
+    closed = np.all(gaps < 0.0, axis=0) & (out["phase"] == PHASE["contact"])
+    moment = np.linalg.norm(out["F_T"][:, 3:], axis=1)
+    first_closing = int(np.argmax(closed))
+    assert 1 <= np.sum(np.diff(closed.astype(int)) == 1) <= 2 and moment[first_closing:].max() < 300.0
+    together(out)
+    # the drive has stopped, the planes stay pressed: no blow, no motion until the probe is relieved
+    complete = int(np.argmax(out["sequence"] == SEQUENCE["complete"]))
+    held = slice(complete, complete + int(1.0 / DT))
+    assert (gaps[:, held] < 0.0).all() and np.abs(out["V_TA"][held, :3]).max() < 2e-4
 
 
 def test_undocking_from_the_completed_docking_separates_at_the_speed_of_the_pushers_energy():
     """Four springs pressed by 20 mm: 8 J on the reduced mass, 0.029 m/s; what the pressed planes give besides is below 2 %."""
-    out = course(CONFIG, ("probe.energy_pusher", "probe.latch1_phase", "probe.stroke"), ("guidance.undock=true",))
+    out = course(CONFIG, ("probe.energy_pusher", "probe.latch1_phase", *WHOLE), ("guidance.undock=true",))
     assert not stops(out) and out["end_cause"][-1] == CODES["end_cause"]["separated"]
     release, loop = int(np.argmax(out["sequence"] == SEQUENCE["separation"])), np.flatnonzero(out["phase"] == PHASE["contact"])
     last = loop[-1]
-    # five seconds docked and at rest, then no pusher and no latch touches any more
+    # five seconds docked and at rest; then the drive takes its pull off the probe, until the pushers part the planes
     complete = first(out, out["sequence"] == SEQUENCE["complete"])
-    assert out["time"][release] - complete == pytest.approx(5.0, abs=2 * DT) and np.abs(out["V_TA"][release]).max() < 1e-4
+    extending = (out["mechanism_command"] & 8) != 0
+    assert first(out, extending) - complete == pytest.approx(5.0, abs=2 * DT) and np.abs(out["V_TA"][release]).max() < 2e-3
+    pulls = [sum(out[g][k] for g in GROOVES) for k in (int(np.argmax(extending)), release - 1)]
+    assert pulls[1] < 0.5 * pulls[0] and pulls[1] == pytest.approx(4 * 1e4 * 0.0195, rel=0.05)
+    assert np.linalg.norm(out["F_T"][release - 100:, :3], axis=1).max() < 1000.0
     energy, reduced = out["probe.energy_pusher"][release], 20e3 * 420e3 / 440e3
-    assert energy == pytest.approx(4 * 0.5 * 1e4 * 0.020**2, rel=0.03) and out["probe.energy_pusher"][last] == 0.0
+    assert energy == pytest.approx(4 * 0.5 * 1e4 * 0.0195**2, rel=0.03) and out["probe.energy_pusher"][last] == 0.0
     assert -out["V_TA"][last, 0] == pytest.approx(np.sqrt(2 * energy / reduced), rel=0.02)
-    # straight back: no turn to speak of, and the kinetic energy that the craft have gained is that of the motion apart
-    assert np.abs(out["V_TA"][last, 1:3]).max() < 1e-3 and np.degrees(np.abs(out["V_TA"][last, 3:]).max()) < 0.02
+    # straight back: no nodding, of roll what was left in the play of the grooves; and the kinetic energy that the craft have gained is
+    # that of the motion apart
+    assert np.abs(out["V_TA"][last, 1:3]).max() < 1e-3 and np.degrees(np.abs(out["V_TA"][last, 4:]).max()) < 0.001
+    assert np.degrees(abs(out["V_TA"][last, 3])) < 0.03
     gained = out["kinetic_energy"][last] - out["kinetic_energy"][release]
     assert gained == pytest.approx(0.5 * reduced * out["V_TA"][last, 0] ** 2, rel=0.005)
-    assert not signal(out, "DSG")[last] and out["X_TA"][last, 0] < out["X_TA"][release, 0] - 0.3
+    assert not signal(out, "DSG")[last] and out["X_TA"][last, 0] < out["X_TA"][release, 0] - 0.3 + 2e-5  # a tick's travel
 
 
 def test_summary_names_what_left_its_valid_range_and_where(tmp_path, monkeypatch):
@@ -171,8 +207,8 @@ def test_a_probe_that_is_drawn_in_is_extended_before_the_approach():
 
 
 def test_a_retraction_that_is_cut_off_says_what_is_not_together():
-    """The first pusher touches 243 s after the first contact; a test that ends at 262 s was complete under "one gap is closed"."""
-    out = course(CONFIG, tuple(f"probe.pusher{i}_gap" for i in range(1, 5)), ("guidance.contact_max_s=262.0",))
+    """The first pusher touches 238 s after the first contact; a test that ends at 250 s was complete under "one gap is closed"."""
+    out = course(CONFIG, tuple(f"probe.pusher{i}_gap" for i in range(1, 5)), ("guidance.contact_max_s=250.0",))
     end = int(np.argmax(out["end_cause"] != 0))
     assert out["end_cause"][end] == CODES["end_cause"]["not_aligned"] and not stops(out)
     gaps = [out[f"probe.pusher{i}_gap"][end] for i in range(1, 5)]

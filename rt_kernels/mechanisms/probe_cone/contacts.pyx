@@ -6,7 +6,7 @@ target's sums, sets the sensors' bits and notes depths and forces in the record.
 
 from libc.math cimport sqrt
 
-from rt_kernels.algebra.values cimport Vec3, add, dot, mat_vec, mul, put, sub, vec, xyz
+from rt_kernels.algebra.values cimport Vec3, add, dot, mat_vec, mul, put, sub, twist_of, vec, xyz
 from rt_kernels.contact.planes cimport PlanePlace, plane_place
 from rt_kernels.contact.primitives cimport Contact, FACE, segment_circle, sphere_in_cavity
 from rt_kernels.codes cimport (MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_LEVER1_CONTACT,
@@ -78,22 +78,27 @@ cdef void limiter_contacts(Unit *u, Body *limiter, Sums *sums) noexcept nogil:
 
 
 cdef void roller_contacts(Unit *u, Body *body, Sums *sums) noexcept nogil:
-    """Rollers of the alignment levers: centres from the cam over the nut angle, spheres against the cones."""
+    """Rollers of the alignment levers: centres from the cam over the nut angle, spheres against the cones. The cam moves them with the nut,
+    which bears their load."""
     cdef Contact found[2]
     cdef double nut = -u.nut_ratio * (u.state.q[LENGTH] - u.length0)
-    cdef double share, x, rho, normal
-    cdef Vec3 centre
+    cdef double share, x, rho, normal, x_stroke, rho_stroke
+    cdef Vec3 centre, per_stroke
+    cdef Body moving
     cdef ProbeConeRoller *roller
     cdef int i, j, n, k = 0
+    u.roller_load = 0.0
     if u.rollers == 0:
         return
     while k < u.cam_points - 2 and nut > u.cam_nut[k + 1]:
         k += 1
     share = (nut - u.cam_nut[k]) / (u.cam_nut[k + 1] - u.cam_nut[k])
-    if share < 0.0:
-        share = 0.0
-    elif share > 1.0:
-        share = 1.0
+    # metres of the centre per metre of the stroke
+    x_stroke = -u.nut_ratio * (u.cam_x[k + 1] - u.cam_x[k]) / (u.cam_nut[k + 1] - u.cam_nut[k])
+    rho_stroke = -u.nut_ratio * (u.cam_rho[k + 1] - u.cam_rho[k]) / (u.cam_nut[k + 1] - u.cam_nut[k])
+    if share < 0.0 or share > 1.0:
+        share = 0.0 if share < 0.0 else 1.0
+        x_stroke = rho_stroke = 0.0
     x = u.cam_x[k] + share * (u.cam_x[k + 1] - u.cam_x[k])
     rho = u.cam_rho[k] + share * (u.cam_rho[k + 1] - u.cam_rho[k])
     for i in range(u.rollers):
@@ -105,12 +110,17 @@ cdef void roller_contacts(Unit *u, Body *body, Sums *sums) noexcept nogil:
             continue
         n = sphere_in_cavity(&u.cone, &centre.x, u.roller_radius, found, 2)
         u.touching_part, u.touching_number = PART_ROLLER, i + 1
+        per_stroke = mat_vec(body.R, xyz(x_stroke, rho_stroke * u.roller_dir[2 * i], rho_stroke * u.roller_dir[2 * i + 1]))
+        moving = body[0]
+        moving.v = add(body.v, mul(u.state.v[LENGTH], per_stroke))
         for j in range(n):
-            normal = contact_reaction(u, &u.roller_law, &found[j], body, sums)
+            normal = contact_reaction(u, &u.roller_law, &found[j], &moving, sums)
             u.signals |= MECHANISM_SIGNAL_LEVER1_CONTACT << i
             roller.depth = found[j].depth
             roller.force = normal
             put(vec(found[j].r), roller.r)
+        u.roller_load += dot(per_stroke, sub(moving.F.f, body.F.f))
+        body.F = moving.F
 
 
 cdef void plane_contacts(Unit *u, Body *base, Sums *sums) noexcept nogil:
@@ -119,13 +129,14 @@ cdef void plane_contacts(Unit *u, Body *base, Sums *sums) noexcept nogil:
     cdef double f, widest = -1e9
     cdef int i
     for i in range(PUSHERS):
-        q = plane_place(&u.planes, i, base.p, base.R)
+        q = plane_place(&u.planes, i, base.p, base.R, twist_of(base.v, base.w), 0.5 * sums.h)
         f = q.push
         if q.gap > widest:
             widest = q.gap
         if q.gap < u.planes.pusher_length:
             u.signals |= MECHANISM_SIGNAL_PUSHERS
-            u.record.stored.pusher += 0.5 * f * q.squeeze
+            u.record.stored.pusher += 0.5 * (f - q.damped) * q.squeeze
+            u.state.lost.contact += sums.h * q.damped * q.rate
             apply_force(base, q.p_TQ, xyz(f, 0.0, 0.0), sums)
         if q.pressed:
             u.touching_part, u.touching_number = PART_PLANE, i + 1

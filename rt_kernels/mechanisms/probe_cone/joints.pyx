@@ -24,7 +24,7 @@ cdef inline void elastic_probe(Unit *u, double *Q) noexcept nogil:
     cdef int i
     for i in range(2):
         moment = stiffening * s.bend[i].Q + u.bend_damping * s.v[BEND_Y + i]
-        Q[BEND_Y + i] -= moment
+        Q[BEND_Y + i] += u.tip_moment[i] - moment
         u.record.joint.bend[i] = moment
         Q[LENGTH] += u.length0 / (s.q[LENGTH] * s.q[LENGTH]) * s.bend_stored[i]
     moment = s.twist.Q + u.twist_damping * s.v[TWIST]

@@ -7,7 +7,7 @@ and the ledger takes what a released spring loses.
 from libc.math cimport sqrt
 
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.algebra.values cimport Mat3, Vec3, mat_multiply, mul, put, vec, xyz
+from rt_kernels.algebra.values cimport Mat3, Vec3, add, cross, dot, mat_multiply, mat_vec, mul, put, sub, vec, xyz
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1
 from rt_kernels.contact.latches cimport (
     FIRED, FREE, PRESSED, HeadPlane, LatchGeometry, head_point, inside_groove, latch_force, latch_in_groove, pressed_angle,
@@ -127,12 +127,16 @@ cdef inline bint all_fired(const int *phase, int n) noexcept nogil:
 
 
 cdef void latch_contacts(Unit *u, Body *head, Sums *sums) noexcept nogil:
-    """Latches and sensor levers of the head; the beam's end slope is 1.5 sin q, so the head frame is turned by another 1.5 sin q - q."""
+    """Latches and sensor levers of the head; the beam's end slope is 1.5 sin q, so the head frame is turned by another 1.5 sin q - q: what
+    they carry moves with it, and works on bending through it."""
     cdef State *s = &u.state
     cdef double s3, c3, s4, c4
     cdef Mat3 R_PH
     cdef HeadPlane H
+    cdef Body tip
+    cdef Vec3 axis_y, axis_z, m
     cdef int k
+    u.tip_moment[0] = u.tip_moment[1] = 0.0
     # far from the last cone nothing can touch
     if head.p.x < u.last_cone_x - 3.0 * u.head_radius:
         for k in range(LATCHES):
@@ -145,12 +149,21 @@ cdef void latch_contacts(Unit *u, Body *head, Sums *sums) noexcept nogil:
     R_PH.yx = s4; R_PH.yy = c4; R_PH.yz = 0.0
     R_PH.zx = -c4 * s3; R_PH.zy = s4 * s3; R_PH.zz = c3
     H.p_TH, H.R_TH = head.p, mat_multiply(head.R, R_PH)
+    # what the head frame turns per rate of bending, beyond the probe: d(1.5 sin q - q)/dq about the axes of Ry(dq3) Rz(dq4)
+    axis_y = mul(1.5 * sqrt(1.0 - u.motion.sin_bend[0] * u.motion.sin_bend[0]) - 1.0, mat_vec(head.R, xyz(0.0, 1.0, 0.0)))
+    axis_z = mul(1.5 * sqrt(1.0 - u.motion.sin_bend[1] * u.motion.sin_bend[1]) - 1.0, mat_vec(head.R, xyz(s3, 0.0, c3)))
+    tip = head[0]
+    tip.w = add(head.w, add(mul(s.v[BEND_Y], axis_y), mul(s.v[BEND_Z], axis_z)))
     for k in range(LATCHES):
         H.uy, H.uz = u.latch_dir[2 * k], u.latch_dir[2 * k + 1]
-        one_latch(u, k, head, &H, sums)
+        one_latch(u, k, &tip, &H, sums)
     for k in range(LEVERS):
         H.uy, H.uz = u.lever_dir[2 * k], u.lever_dir[2 * k + 1]
-        one_lever(u, k, head, &H, sums)
+        one_lever(u, k, &tip, &H, sums)
+    # their moment about the head centre
+    m = sub(sub(tip.F.m, head.F.m), cross(sub(head.p, sums.p_TA), sub(tip.F.f, head.F.f)))
+    u.tip_moment[0], u.tip_moment[1] = dot(axis_y, m), dot(axis_z, m)
+    head.F = tip.F
     # captured: all latches in their grooves and all levers released
     if all_fired(s.lever_phase, LEVERS):
         if all_fired(s.latch_phase, LATCHES) and u.lever_dead == 0:

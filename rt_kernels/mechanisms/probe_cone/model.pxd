@@ -5,7 +5,7 @@ A header of structs alone: setup.pyx fills the constants, unit.pyx owns one `Uni
 
 from libc.stdint cimport uint32_t
 
-from rt_kernels.algebra.values cimport Vec3, Wrench
+from rt_kernels.algebra.values cimport Pose, Twist, Vec3, Wrench
 from rt_kernels.contact.latches cimport Groove, LatchGeometry
 from rt_kernels.contact.planes cimport Planes
 from rt_kernels.contact.primitives cimport Profile
@@ -149,12 +149,14 @@ cdef struct State:
     double latch_last[LATCHES]     # stored in latches and levers after the last sub-step
     double lever_last[LEVERS]
     double time
+    Pose X_led                     # pose of A in T at the end of the last tick, and the wrench of its last sub-step on the target about A
+    Wrench F_led
     int latch_phase[LATCHES]
     int lever_phase[LEVERS]
     int over_limit                 # ticks in which a law was used beyond its valid range
     int invalid_part               # where that was first: part of `INVALID` and its number, 0: nowhere
     int invalid_number
-    int spare
+    int led                        # there was a tick
     double invalid_value           # how far, and the limit
     double invalid_limit
     double invalid_at[3]           # place in T, contacts only
@@ -237,6 +239,10 @@ cdef struct Unit:
     int touching_part, touching_number  # whose contacts are being looked for
     int latches_held                   # drawn into the head by the release command
     double limiter_loss                # power lost in the movable limiter's stops, W
+    double roller_load                 # force of the levers' rollers on the stroke, by way of cam and nut, N
+    double tip_moment[2]               # of latches and levers on bending, beyond that on the probe's own rotation, N.m
+    double stop_loss                   # and in the end stops of the stroke
+    Twist jump                         # by which the base is not where its last tick led it: m, rad; zero but in the first sub-step
     double brake_factor                # of the lateral magnetic brakes: extra brakes on or not
     uint32_t signals
     uint32_t status

@@ -8,11 +8,14 @@ import numpy as np
 from rt_kernels.algebra.values cimport Vec3, xyz
 from rt_kernels.contact.primitives cimport MAX_VERTICES, prepare_profile
 from rt_kernels.contact.latches cimport Groove
+from rt_kernels.contact.planes cimport PLACES, fill_planes
 from rt_kernels.contact.reaction cimport ContactLaw
 from rt_kernels.mechanisms.common.drive cimport fill_drive
 from rt_kernels.mechanisms.common.hysteresis cimport fill_series_clutch, fill_table
 from rt_kernels.mechanisms.probe_cone.magnetic_brake cimport TABLE_POINTS, TorqueTable
 from rt_kernels.mechanisms.probe_cone.model cimport CAM_POINTS, DOF, LENGTH, LIMITER, LININGS, ROLLERS, Unit
+
+from rt_kernels.contact.restitution import damping, restitution_one_way
 
 
 # ------------------------------------------------------------------------------------------------------------------------ geometry
@@ -189,7 +192,8 @@ cdef int fill_contacts(Unit *u, v) except -1:
     fill_law(&u.limiter_law, v, "limiter")
     fill_law(&u.roller_law, v, "roller")
     fill_law(&u.latch_law, v, "latch")
-    fill_law(&u.planes.law, v, "plane")
+    fill_planes(&u.planes, v, damping(v["plane_stiffness_n_per_m"], v["plane_mass_kg"] / PLACES, v["plane_restitution"]),
+                damping(v["pusher_stiffness_n_per_m"], v["pusher_mass_kg"], v["pusher_restitution"], restitution_one_way))
     u.lever_viscous = u.head_law.viscous_limit
     u.depth_limit = v["penetration_max_m"]
     return 0
@@ -262,20 +266,13 @@ cdef int fill_stroke(Unit *u, v) except -1:
 
 
 cdef int fill_rest(Unit *u, v) except -1:
-    """Movable limiter, docking planes, hatch cover."""
-    # movable limiter
+    """Movable limiter, failed parts, hatch cover."""
     u.limiter_front = v["limiter_front_m"]
     u.limiter_travel = v["limiter_travel_m"]
     u.limiter_force_front, u.limiter_force_end = v["limiter_force_n"]
     u.limiter_stiffness = v["limiter_stop_stiffness_n_per_m"]
     u.limiter_damping = v["limiter_stop_damping_n_s_per_m"]
     u.limiter_gap = v["limiter_head_gap_m"]
-    # docking planes, cover
-    u.planes.x = v["plane_x_m"]
-    u.planes.radius = v["pusher_radius_m"]
-    u.planes.pusher_length = v["pusher_length_m"]
-    u.planes.pusher_stiffness = v["pusher_stiffness_n_per_m"]
-    u.planes.together_gap = v["together_gap_m"]
     # sensors and latches that have failed
     u.latch_jammed, u.lever_dead = v["latch_jammed"], v["capture_lever_dead"]
     u.dk1_dead, u.dk2_dead = v["dk1_dead"], v["dk2_dead"]

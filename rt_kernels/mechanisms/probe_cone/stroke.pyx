@@ -26,6 +26,7 @@ cdef inline void axial_damper(Unit *u, double *Q) noexcept nogil:
     cdef State *s = &u.state
     cdef double moment = s.axial.Q + u.train_damping * s.train_rate
     cdef double stop = 0.0, excess = 0.0
+    u.stop_loss = 0.0
     # m_FR on the nut axis; it extends the probe when the clutch angle is positive
     Q[LENGTH] += u.nut_ratio * u.clutch_ratio * moment
     if s.q[LENGTH] < u.length_min:
@@ -35,6 +36,7 @@ cdef inline void axial_damper(Unit *u, double *Q) noexcept nogil:
     if excess != 0.0:
         stop = -u.stop_stiffness * excess - u.stop_damping * s.v[LENGTH]
         u.record.stored.axial += 0.5 * u.stop_stiffness * excess * excess
+        u.stop_loss = u.stop_damping * s.v[LENGTH] * s.v[LENGTH]
     Q[LENGTH] += stop
     u.record.clutch_moment = u.clutch_ratio * moment
     u.record.travel_stop = stop
@@ -79,6 +81,7 @@ cdef inline void movable_limiter(Unit *u, double *Q) noexcept nogil:
 cdef void stroke_forces(Unit *u, double *Q) noexcept nogil:
     """Adds to the generalised forces Q what acts on the stroke and on the movable limiter, without the friction of the screw."""
     axial_damper(u, Q)
+    Q[LENGTH] += u.roller_load
     if u.movable:
         movable_limiter(u, Q)
 
@@ -157,4 +160,4 @@ cdef void accept_stroke(Unit *u, double h) noexcept nogil:
     u.record.stored.axial += s.axial_stored
     # structural damping works on the deformation of the train, not on the slip
     s.train_rate = (dq - (s.axial.slip + s.axial.slip1 - slipped)) / h
-    s.lost.damping += h * u.train_damping * s.train_rate * s.train_rate
+    s.lost.damping += h * u.train_damping * s.train_rate * s.train_rate + h * u.stop_loss

@@ -24,8 +24,8 @@ import numpy as np
 
 from rt_kernels.algebra.sincos cimport atan2
 from rt_kernels.algebra.values cimport (
-    Mat3, Pose, Quat, Twist, Vec3, Wrench, add, cross, dot, exponential, mat_transposed_vec, mat_vec, mul, pose, pose_of, put, put_wrench,
-    quat_multiply, rotate, sub, to_matrix, twist, twist_of, vec, wrench, wrench_of, wrench_sum, xyz,
+    Mat3, Pose, Quat, Twist, Vec3, Wrench, add, conjugate, cross, dot, exponential, logarithm, mat_transposed_vec, mat_vec, mul, pose,
+    pose_of, power, put, put_wrench, quat_multiply, rotate, sub, to_matrix, twist, twist_of, vec, wrench, wrench_of, wrench_sum, xyz,
 )
 from rt_kernels.codes cimport (MECHANISM_COMMAND_EXTRA_BRAKES, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_INITIAL_POSITION,
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
@@ -45,7 +45,7 @@ from rt_kernels.mechanisms.probe_cone.setup cimport fill_unit
 from rt_kernels.mechanisms.probe_cone.stroke cimport accept_stroke, axial_friction, run_drive, stroke_forces
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.block_check import COUNT_32
+from rt_kernels.block_check import COUNT_32, FLAG
 from rt_kernels.mechanisms.probe_cone.declaration import INVALID, PARAMETERS
 from rt_kernels.mechanisms.probe_cone.picture import ProbeConePicture
 from rt_kernels.mechanisms.probe_cone.record import AUX
@@ -189,9 +189,11 @@ cdef inline void sum_wrenches(Unit *u, const Wrenches *W, const Sums *sums, cons
 
 
 cdef inline void account(Unit *u, const Sums *sums, const Twist *V) noexcept nogil:
-    """Work of the target, whose surface moves at -V relative to the base, and losses of the lateral damper and the limiter."""
-    cdef Vec3 m_A = sub(sums.F_T.m, cross(sums.p_TA, sums.F_T.f))
-    u.state.supplied += sums.h * (dot(sums.F_T.f, V.v) + dot(m_A, V.w))
+    """Work of the target, whose surface moves at -V relative to the base and between ticks by the jump, and losses of the lateral damper
+    and the limiter."""
+    cdef Wrench F = wrench_of(sums.F_T.f, sub(sums.F_T.m, cross(sums.p_TA, sums.F_T.f)))
+    u.state.supplied += sums.h * power(V[0], F) + 0.5 * power(u.jump, wrench_sum(F, u.state.F_led))
+    u.state.F_led = F
     lateral_losses(u, sums.h)
     if u.movable:
         u.state.lost.limiter += sums.h * u.limiter_loss
@@ -236,8 +238,10 @@ cdef void substep(Unit *u, const Pose *X_TA, const Twist *V, Vec3 w0, double h, 
     sum_wrenches(u, &W, &sums, acc)
     account(u, &sums, V)
     run_drive(u, commands, h)
-    # new rates, new coordinates, new reactions
+    # new rates, new coordinates, new reactions; the kinetic energy is that of the new rates, as all other entries are of the new state
     for i in range(u.inertias.dof):
+        u.record.stored.kinetic += h * (s.v[i] + 0.5 * h * acc[i]) * (
+            u.record.generalised[i] - u.record.bias[i] + (u.record.axial_friction if i == LENGTH else 0.0))
         s.v[i] += h * acc[i]
         s.q[i] += h * s.v[i]
         u.record.acceleration[i] = acc[i]
@@ -396,11 +400,16 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         release(u)
     # rotation of one sub-step, in T axes
     turn = exponential(mul(h, V.w))
+    # the craft have moved the base with the rates that this tick begins with, its last tick led it on with those before
+    if u.state.led:
+        u.jump = twist_of(sub(X_TA.p, u.state.X_led.p), logarithm(quat_multiply(X_TA.q, conjugate(u.state.X_led.q))))
     for _ in range(u.substeps):
         substep(u, &X_TA, &V, vec(inp.w_A), h, inp.commands)
+        u.jump = twist_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0))
         if u.cover_on:
             cover_step(u, u.record.base[0], h)
         X_TA = pose_of(add(X_TA.p, mul(h, V.v)), quat_multiply(turn, X_TA.q))
+    u.state.X_led, u.state.led = X_TA, 1
     report(u, out)
     note_state(u, X_TA.p, V.w, inp.commands)
 
@@ -422,7 +431,7 @@ cdef class ProbeCone(MechanismPart):
     PARAMETERS = PARAMETERS
     PICTURE = ProbeConePicture
     AUX = AUX
-    LEDGER = ("probe.energy_supplied", ("probe.energy_kinetic", "probe.energy_stored", "probe.energy_lost"))
+    LEDGER = ("probe.energy_supplied", ("probe.energy_stored", "probe.energy_lost"))  # kinetic energy is in what is stored
     INVALID = INVALID
 
     @staticmethod
@@ -449,7 +458,7 @@ cdef class ProbeCone(MechanismPart):
 
     def state_bounds(self):
         return {"latch_phase": (0, 2), "lever_phase": (0, 2), "over_limit": COUNT_32, "invalid_part": COUNT_32, "invalid_number": COUNT_32,
-                "spare": (0, 0)}
+                "led": FLAG}
 
     def max_penetration(self, X_TA):
         """Deepest contact [m] of head, limiter and rollers at the pose X_TA (position m, quaternion xyzw) in the present state,

@@ -5,9 +5,6 @@ Planes and pushers: contact.planes, the law of the central unit (Yaskevich 2020,
 and the cylinder of their sockets: (5.5), by the primitive sphere in a cavity (5.2); they take out miss and roll. Reactions: (4.4). The text
 gives a ring unit neither planes nor connectors: the places, the pins and the nest are of this project.
 
-All contacts are taken in the middle of the sub-step, with the base at constant twist: then the work of a spring is what it stores,
-k (d + h d'/2) h d' = k ((d + h d')^2 - d^2)/2, and a blow on the planes has the restitution that is stated.
-
 Nest: three seats under the ring. Before its latches close a seat only bears, f = k (x_nest - x) - c x' while the ring's place is below it.
 When the drive has drawn the planes together, all places touching with the stated force between them, it is stopped and the latches hold
 the ring where it is: f = -k (p_AP - p_AP') - c p_AP'' for each seat P, p_AP' its place at that moment.
@@ -22,7 +19,7 @@ from libc.string cimport memset
 from rt_kernels.algebra.values cimport (
     Pose, Twist, Vec3, Wrench, add, apply, cross, mat_vec, mul, neg, put, rotate_back, sub, to_matrix, vec, wrench_of, wrench_sum, xyz,
 )
-from rt_kernels.contact.planes cimport PLACES, PlanePlace, plane_place
+from rt_kernels.contact.planes cimport PLACES, PlanePlace, fill_planes, plane_place
 from rt_kernels.contact.primitives cimport Contact, prepare_profile, sphere_in_cavity
 from rt_kernels.contact.reaction cimport Reaction, react
 from rt_kernels.mechanisms.ring.planes_record cimport PlanesRecord
@@ -60,12 +57,13 @@ cdef void interface_touch(const Interface *g, Pose X_TA, Twist V_TA, InterfaceTo
     cdef int i, j, n
     memset(out, 0, sizeof(InterfaceTouch))
     for i in range(PLACES):
-        q = plane_place(&g.planes, i, X_TA.p, to_matrix(X_TA.q))
+        q = plane_place(&g.planes, i, X_TA.p, to_matrix(X_TA.q), V_TA, 0.0)
         out.gap[i] = q.gap
         out.push[i] = q.push
         if q.push > 0.0:
             push_apart(X_TA, q.p_TQ, xyz(q.push, 0.0, 0.0), out)
-            out.stored += 0.5 * q.push * q.squeeze
+            out.stored += 0.5 * (q.push - q.damped) * q.squeeze
+            out.lost_power += q.damped * q.rate
         if q.pressed:
             out.plane[i] = press(g, &q.contact, X_TA, V_TA, out)
             out.force += out.plane[i]
@@ -150,13 +148,7 @@ cdef void fill_interface(object t, Interface *g) except *:
     g.fitted = t["plane_x_m"] is not None
     if not g.fitted:
         return
-    g.planes.x, g.planes.radius, g.planes.together_gap = t["plane_x_m"], t["pusher_radius_m"], t["together_gap_m"]
-    g.planes.pusher_length, g.planes.pusher_stiffness = t["pusher_length_m"], t["pusher_stiffness_n_per_m"]
-    # one of four places has a quarter of the mass of units that close flat; no ramp: the restitution is the stated one
-    g.planes.law.stiffness = t["plane_stiffness_n_per_m"]
-    g.planes.law.damping = damping(t["plane_stiffness_n_per_m"], t["plane_mass_kg"] / PLACES, t["plane_restitution"])
-    g.planes.law.friction, g.planes.law.slip_speed = t["plane_friction"], t["slip_speed_m_s"]
-    g.planes.law.viscous_limit = g.planes.law.damping
+    fill_planes(&g.planes, t, damping(t["plane_stiffness_n_per_m"], t["plane_mass_kg"] / PLACES, t["plane_restitution"]), 0.0)
     g.depth_limit, g.preload = t["plane_depth_max_m"], t["plane_preload_n"]
     bore, mouth = t["pin_nose_radius_m"] + t["pin_clearance_m"], t["socket_mouth_m"]
     if not mouth > bore or not t["pin_length_m"] > mouth - bore:

@@ -137,11 +137,15 @@ def test_dead_capture_lever_holds_mechanically_and_says_nothing():
     assert not signal(out, "DSG").any() and out["sequence"][-1] == SEQUENCE["retreat"]
 
 
-def test_without_the_bottom_sensor_the_docking_does_not_start_and_the_thrust_stays_on():
-    """The start of docking is capture and bottom together: the drive is never on; the thrust ends at the bottom signal only."""
+def test_without_the_bottom_sensor_the_docking_does_not_start_and_the_thrust_ends_with_its_interval():
+    """The start of docking is capture and bottom together: the drive is never on; the ship is pressed on for the interval's time only."""
     out = docked("mechanism.dk2_dead=true", "active_vehicle.thrust_n=300.0", seconds=38.0)
-    assert signal(out, "DSG").any() and out["sequence"][-1] == SEQUENCE["captured"] and not signal(out, "drive_running").any()
-    assert out["control_A"][-1, 0] == pytest.approx(300.0)
+    assert signal(out, "DSG").any() and out["sequence"][-1] == SEQUENCE["manual"] and not signal(out, "drive_running").any()
+    captured, stopped = (out["time"][np.argmax(out["sequence"] == SEQUENCE[name])] for name in ("captured", "manual"))
+    thrust = out["control_A"][:, 0]
+    assert stopped - captured == pytest.approx(30.0, abs=0.01)
+    between = (out["time"] > captured + 0.01) & (out["time"] < stopped - 0.01)
+    assert (thrust[between] == 300.0).all() and not thrust[out["time"] > stopped + 0.01].any()
 
 
 def test_the_measured_force_stands_in_for_a_dead_contact_sensor():

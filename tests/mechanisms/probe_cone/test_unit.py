@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
+from rt_kernels.contact.restitution import damping, restitution_one_way
 from rt_kernels.mechanisms.probe_cone.cover import implicit_euler
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT
@@ -17,7 +19,8 @@ def test_shipped_configurations_are_marked_synthetic_and_build():
     assert set(existing) == set(DECLARED)
     # what friction is below its limit the file states; without it, it follows from the sub-steps, as in logs of older files
     friction = existing.pop("friction_damping_max_n_s_per_m")
-    assert friction == 0.5 * existing["contact_mass_kg"] / (5e-4 / existing["substeps"])
+    assert friction == 0.5 * existing["contact_mass_kg"] / (5e-4 / DECLARED["substeps"].default)
+    assert existing.pop("substeps") == 4  # latches bear together: half of what one contact's friction needs
     for key, value in existing.items():
         assert value == DECLARED[key].default, key
     for name in ("probe_cone_existing", "probe_cone_modified", "probe_cone_movable_limiter"):
@@ -321,6 +324,36 @@ def test_planes_are_together_only_when_all_four_gaps_are_closed(axis, tilt):
         gaps[gap] = (bool(out["signals"] & SIGNAL["planes_together"]), bool(out["signals"] & SIGNAL["pushers"]))
         assert gaps[gap][0] == (four.max() <= 0.010) and gaps[gap][1] == (four.min() < 0.020)
     assert gaps[0.0049][0] == (tilt < 0.0085) and not gaps[0.0151][0]
+
+
+def test_a_pusher_is_damped_on_its_way_in_alone():
+    """A mass on one pusher has the stated restitution; the way out has the spring's force."""
+    k, m, e = (DECLARED[f"pusher_{key}"].default for key in ("stiffness_n_per_m", "mass_kg", "restitution"))
+    c = damping(k, m, e, restitution_one_way)
+    y = solve_ivp(lambda t, y: [y[1], -(k * y[0] + c * max(y[1], 0.0)) / m], (0.0, 100.0), [0.0, 1.0], rtol=1e-9, atol=1e-9,
+                  events=lambda t, y: y[0] if t > 1.0 else 1.0)  # fmt: skip
+    assert -y.y_events[0][0, 1] == pytest.approx(e, rel=1e-4)
+    forces = []
+    for speed in (1e-3, -1e-3):
+        ProbeCone().advance(pose(-0.31), [speed, 0, 0, 0, 0, 0], 1e-7, aux=(aux := np.zeros(len(NAMES))))
+        forces.append(aux[NAMES.index("pusher2_force")])
+    assert forces == pytest.approx([k * 0.010 + c * 1e-3, k * 0.010], rel=1e-5)
+
+
+def test_planes_that_close_flat_have_the_stated_restitution():
+    """Two craft, flat, at 5 mm/s, without pushers, and the probe too short to reach the cone: speed after over speed before."""
+    mass = DECLARED["plane_mass_kg"].default
+    part = ProbeCone(pusher_stiffness_n_per_m=0.0, exit_x_m=0.0, probe_length_m=0.2, probe_length_range_m=[0.05, 0.25], levers=False,
+                     lining_front_m=[0.2, 0.15], lining_rear_m=[0.05, 0.345])  # fmt: skip
+    X, v, dt = pose(-0.3 - 1e-5), 5e-3, 1e-4
+    out = part.advance(X, [v, 0, 0, 0, 0, 0], dt)
+    for _ in range(5000):
+        v -= dt * out["F_T"][0] / mass
+        X[0] += dt * v
+        out = part.advance(X, [v, 0, 0, 0, 0, 0], dt)
+        if v < 0.0 and X[0] < -0.3 - 1e-5:
+            break
+    assert -v / 5e-3 == pytest.approx(DECLARED["plane_restitution"].default, rel=0.02)
 
 
 @pytest.mark.parametrize(("coordinate", "end"), [(2, 0.2), (4, 0.2)], ids=["bending", "torsion"])
