@@ -27,7 +27,7 @@ KEYS: dict[tuple[str, str], str] = {
     },
     **{
         ("mechanisms", f"{what}_damping_ns_m"): f"{what}_damping_n_s_per_m"
-        for what in ("head", "limiter", "roller", "latch", "plane", "spring", "cover", "limiter_stop", "travel_stop")
+        for what in ("head", "limiter", "roller", "latch", "spring", "cover", "limiter_stop", "travel_stop")
     },
     **{
         ("mechanisms", f"{what}_damping_nms_rad"): f"{what}_damping_n_m_s_per_rad"
@@ -60,10 +60,13 @@ MOVED: dict[tuple[str, str], tuple[str, str]] = {
 
 _IN_IDENTITY = ("is in identity, which says vendor, product, revision and serial number of each drive: leave it out; hil-server run prints "
                 "the lines of identity of the drives that are there")  # fmt: skip
-# (role of a part, former key) → where its content is now, for a key that has no successor of its own.
-GONE: dict[tuple[str, str], str] = {
-    ("drives", "vendor_id"): _IN_IDENTITY,
-    ("drives", "product_code"): _IN_IDENTITY,
+_OF_RESTITUTION = "follows from plane_restitution and plane_mass_kg: leave it out"
+# (role of a part, former key) → key that says it now, in another form, and where its content is.
+GONE: dict[tuple[str, str], tuple[str, str]] = {
+    ("drives", "vendor_id"): ("identity", _IN_IDENTITY),
+    ("drives", "product_code"): ("identity", _IN_IDENTITY),
+    ("mechanisms", "plane_damping_ns_m"): ("plane_restitution", _OF_RESTITUTION),
+    ("mechanisms", "plane_damping_n_s_per_m"): ("plane_restitution", _OF_RESTITUTION),
 }
 
 # (role, or table of the stand file; key) → what the program did before there was this key, where its default does something else: the value
@@ -100,7 +103,9 @@ def present_key(key: str, declared: Collection[str]) -> str:
 
 def gone(key: str, declared: Collection[str]) -> str:
     """Message for a key that a table had once, empty for one that it has or never had."""
-    return "" if key in declared or "identity" not in declared else next((words for (_, old), words in GONE.items() if old == key), "")
+    if key in declared:
+        return ""
+    return next((words for (_, old), (now, words) in GONE.items() if old == key and now in declared), "")
 
 
 def renamed(document: Document) -> Document:

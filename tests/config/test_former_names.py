@@ -60,9 +60,16 @@ def test_a_key_that_is_part_of_another_one_is_refused_with_what_to_write(tmp_pat
     assert line.startswith(f"{file}: drives.{key}: is in identity") and "hil-server run prints the lines" in line
 
 
+def test_a_damper_that_follows_from_a_restitution_is_refused_with_what_to_write():
+    with pytest.raises(ConfigurationError, match="plane_damping_n_s_per_m: follows from plane_restitution and plane_mass_kg"):
+        load_test("virtual_docking", ["mechanism.plane_damping_n_s_per_m=2e4"])
+
+
 def test_a_log_with_a_key_that_is_part_of_another_one_is_read_without_it():
     stand = {"drives": {"part": "cia402_ethercat", "vendor_id": 154, "product_code": 0, "interface": "eth1"}}
     assert former_names.renamed({"stand": stand})["stand"]["drives"] == {"part": "cia402_ethercat", "interface": "eth1"}
+    unit = {"part": "probe_cone", "plane_damping_n_s_per_m": 2e4, "plane_friction": 0.1}
+    assert former_names.renamed({"mechanism": unit})["mechanism"] == {"part": "probe_cone", "plane_friction": 0.1}
 
 
 def aged(value):
