@@ -38,12 +38,17 @@ def unit_ledger(run: Run) -> UnitLedger | None:
         return None
     put_in, *found = (log.aux(there[name]).reshape(log.ticks) for name in (ledger[0], *ledger[1]))
     entries = [values - values[0] for values in (put_in, *found)]
+    numbers = np.isfinite(entries).all(axis=0)  # a unit that runs away ends in what is no number: then all of it is open
+    lost_at = log.ticks if numbers.all() else int(np.argmin(numbers))
+    entries = [np.nan_to_num(values[: max(1, lost_at)]) for values in entries]
     left = entries[0] - np.sum(entries[1:], axis=0)
     at = int(np.argmax(np.abs(left)))
     largest = float(max(np.abs(values).max() for values in entries))
-    share = abs(float(left[at])) / largest if largest > 0.0 else 0.0
+    share = 1.0 if lost_at < log.ticks else abs(float(left[at])) / largest if largest > 0.0 else 0.0
     closes, at_least = share <= OPEN_MAX, run.thinning > 1
     how_far = f"open by {'at least ' if at_least else ''}{left[at]:+.3g} J of {largest:.3g} J"
+    if lost_at < log.ticks:
+        how_far += f", no number from {log.time_s[lost_at]:.3f} s on"
     words = f"{how_far} ({100.0 * share:.1f} %, limit {100.0 * OPEN_MAX:g} %) at {log.time_s[at]:.3f} s"
     if not closes:
         words += ": the step is too long for the unit, its loads are not to be relied on; take a higher test.rate_hz or mechanism.substeps"

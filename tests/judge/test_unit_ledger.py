@@ -53,6 +53,7 @@ def test_a_step_that_is_too_long_takes_the_green_away(tmp_path):
     summary, log = flown(tmp_path, *free)
     found = summary["unit_ledger"]
     assert not found["closes"] and found["share"] > OPEN_MAX and "the step is too long for the unit" in found["in_words"]
+    assert "no number from " in found["in_words"] and math.isfinite(found["largest_j"])
     assert "energy of the docking unit open by " in verdict(summarise(Run(log))).line
 
 

@@ -111,7 +111,8 @@ def test_press_thrust_by_an_engine_ends_in_the_tick_of_the_bottom_signal_and_its
 
 def tilt_of(out, k):
     """Angle between the docking axes [deg]."""
-    return np.degrees(np.arccos(Rotation.from_quat(out["X_TA"][k, 3:]).as_matrix()[0, 0]))
+    axis = Rotation.from_quat(out["X_TA"][k, 3:]).as_matrix()[:, 0]
+    return np.degrees(np.arctan2(np.hypot(*axis[1:]), axis[0]))
 
 
 def together(out):
