@@ -95,5 +95,7 @@ def state(run: Run) -> list[Plot]:
             lanes = [(name, _spans(log.time_s, values[:, i] > 0.5), i) for i, name in enumerate(names)]
             found.append(Plot(one.label, "", log.time_s, lanes=lanes, marks=events_of(log)))
         else:
-            found.append(plot(log, one.label, "", one.factor * values, names))
+            # zero in the whole run: a part that the unit does not have, or that nothing touched
+            there = np.flatnonzero(values.any(axis=0))
+            found.append(plot(log, one.label, "", one.factor * values[:, there], [names[i] for i in there]))
     return found

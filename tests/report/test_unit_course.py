@@ -61,6 +61,15 @@ def test_the_report_draws_the_unit(docking, tmp_path):
     assert "Docking unit" in page and "first contact" in page
 
 
+def test_a_part_that_the_unit_does_not_have_has_no_curve(docking):
+    travels = next(i for i, c in enumerate(docking.header.aux) if c.name == "stroke")
+    assert docking.header.aux[travels].count == 6
+    still = replace(docking, records=docking.records.copy())
+    still.aux("stroke")[:, 2] = 0.0
+    drawn = {plot.title: plot for plot in unit_course.state(Run(still))}["travel of the rods, mm"]
+    assert len(drawn.names) == 5 == drawn.values.shape[1] and not any("3" in name for name in drawn.names)
+
+
 def test_the_scene_holds_the_units_and_the_stand_where_they_were(docking):
     """The active port's poses are the log's, and the legs drawn in the target's axes have the lengths that the run demanded, to the
     millimetre to which they are written."""
