@@ -277,6 +277,8 @@ def test_ring_units_run_to_the_end_of_retraction(name):
     assert max(out[g][k] for g in gaps) <= 0.0 and out["plane_depth"].max() < 2e-4
     roll = 2 * np.degrees(np.arctan2(out["X_TA"][k, 3], out["X_TA"][k, 6]))
     assert tilt_of(out, k) < 0.1 and np.hypot(*out["X_TA"][k, 1:3]) < 1e-3 and abs(roll) < 0.1
+    # then its sensors say that it is released, and the platform backs off and parks
+    assert out["phase"][-1] == PHASE["ended"] and PHASE["hold"] not in out["phase"] and not signal(out, "DSG")[-1]
 
 
 # ------------------------------------------------------------------------------------------------------ initial conditions

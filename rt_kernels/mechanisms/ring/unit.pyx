@@ -27,8 +27,9 @@ from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, apply, c
                                         vec, wrench_of, wrench_sum, xyz)
 from rt_kernels.contact.primitives cimport Contact
 from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DRIVE_RUNNING,
-                               MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS,
-                               MECHANISM_SIGNAL_RING_ALIGNED1, MECHANISM_STATUS_OUT_OF_RANGE)
+                               MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH, MECHANISM_SIGNAL_LATCH1,
+                               MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS, MECHANISM_SIGNAL_RING_ALIGNED1,
+                               MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.mechanisms.common.hysteresis cimport HysteresisState, HysteresisTable, beyond_table, fill_table, hysteresis_step
 from rt_kernels.mechanisms.ring.contact cimport (
     RING_CONTACTS, contact_loads, fill_contact_law, fill_latches, fill_ring_geometry, fill_sensors, latch_loads, ring_captured,
@@ -231,13 +232,14 @@ cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *mo
     out.signals = plane_signals(u, s, X_TA, planes)
     if s.contact_time >= 0.0:
         out.signals |= MECHANISM_SIGNAL_DK1
-    if s.capture_time >= 0.0:
-        out.signals |= MECHANISM_SIGNAL_DSG
     for k in range(3):
         if loads.aligned[k]:
             out.signals |= MECHANISM_SIGNAL_RING_ALIGNED1 << k
         if s.latch[2 * k].fired != 0.0 or s.latch[2 * k + 1].fired != 0.0:
             out.signals |= MECHANISM_SIGNAL_LATCH1 << k
+    # captured, until the last latch has been drawn in
+    if s.capture_time >= 0.0 and out.signals & MECHANISM_SIGNAL_LATCH:
+        out.signals |= MECHANISM_SIGNAL_DSG
     out.status = MECHANISM_STATUS_OUT_OF_RANGE if s.out_of_range or s.depth_peak > u.depth_limit else 0
     if u.interface.fitted and s.interface.depth_peak > u.interface.depth_limit:
         out.status = MECHANISM_STATUS_OUT_OF_RANGE
