@@ -577,7 +577,9 @@ class _Check:
     def steps(self, set_keys: list[tuple[str, ...]] | None) -> None:
         """The unit states the longest tick with which it is stable and accurate, and the longest sub-step, which its friction may make
         shorter: a test with a longer tick is refused, a longer sub-step made shorter; one of `--set` is taken, and named where friction
-        does not bear it. set_keys: paths of `--set`, None: of a log's document, which keeps its sub-steps."""
+        does not bear it. A virtual stand whose plant has steps of its own advances the unit by these: they count as the tick then, in as
+        many sub-steps as keep the length that the file asks for. set_keys: paths of `--set`, None: of a log's document, which keeps its
+        sub-steps."""
         if self.faults:
             return
         mechanism, period = self.document["mechanism"], 1.0 / self.result["test"]["rate_hz"]
@@ -600,10 +602,17 @@ class _Check:
             return
         if (shorter := min((s for s in (shorter, of_friction) if s is not None), default=None)) is None:
             return
-        needed = math.ceil(period / shorter * (1.0 - 1e-9))
-        if needed > given:
+        step = self.plant_step(period) if of_friction is not None else period
+        needed = max(math.ceil(step / s * (1.0 - 1e-9)) for s in (shorter, period / given if step < period else math.inf))
+        if needed != given and (needed > given or step < period):
             mechanism["substeps"] = needed
-            self.chosen.append(f"mechanism.substeps: {needed}, the file has {given}: {period:g} s in sub-steps of at most {shorter:g} s")
+            self.chosen.append(f"mechanism.substeps: {needed}, the file has {given}: {step:g} s in sub-steps of at most {shorter:g} s")
+
+    def plant_step(self, period: float) -> float:
+        """Step in which the virtual stand advances the unit, s: its plant's, or the tick."""
+        virtual = self.document["stand"].get("virtual")
+        step = None if virtual is None else _default_or_given(virtual, "simulated", "plant_step_s")
+        return period if step is None else min(step, period)
 
     def orbit(self) -> None:
         """Who flies in an orbit must know gravity, and the orbital rate is that of the orbit."""

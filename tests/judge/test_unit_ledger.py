@@ -79,6 +79,15 @@ def test_a_longer_tick_gets_more_sub_steps(unit, rate, substeps):
     assert any("mechanism.substeps" in line for line in config.chosen) == (substeps > {"probe_cone_existing": 4}.get(unit, 1))
 
 
+@pytest.mark.parametrize(("settings", "substeps"), [
+    ((), 1), (("stand.virtual.plant_step_s=0.0002",), 2), (("stand.virtual.plant_step_s=0.0002", "mechanism.substep_max_s=0.00005"), 4),
+    (("mechanism.substeps=4",), 4),
+])  # fmt: skip
+def test_a_plant_that_steps_within_the_tick_advances_the_unit_in_as_few_sub_steps(settings, substeps):
+    """The file asks for 4 in a tick of 1 ms, none longer than 0.125 ms. A configuration out of a log keeps what the log has."""
+    assert load_test("berthing_latches", settings).mechanism["substeps"] == substeps
+
+
 def test_the_friction_of_a_unit_says_how_many_sub_steps_it_needs():
     """Twice the damping of its friction: twice the sub-steps, chosen and named; fewer by `--set` are taken, and named."""
     own = load_test("virtual_docking").mechanism
