@@ -54,6 +54,9 @@ def _run(arguments: list[str]) -> int:
         _parser([]).print_help()
         return 2
     show("debug" if args.verbose else args.log_level)
+    for option in ("json", "junit"):
+        if file := getattr(args, option, None):
+            _refuse_unwritable(f"--{option}", Path(file), getattr(args, "out", None))
     outcome = args.run(args)
     if not isinstance(outcome, dict):
         return int(outcome or 0)
@@ -95,6 +98,17 @@ def _explained(arguments: list[str], error: BaseException) -> int:
     _say(f"internal error: {type(error).__name__}: {error}\nthe details are in {_keep_traceback()}; please report it with this file")
     _write_error(arguments, error, 5)
     return 5
+
+
+def _refuse_unwritable(option: str, file: Path, out: str | None) -> None:
+    """Raises UsageError, before any work, for a result file that cannot be written after it. out: a folder that the verb makes."""
+    folder = file.parent
+    if out and not folder.exists() and file.is_relative_to(out):
+        return
+    why = ("is a folder" if file.is_dir() else "No such folder" if not folder.is_dir()
+           else "Permission denied" if not os.access(file if file.exists() else folder, os.W_OK) else "")  # fmt: skip
+    if why:
+        raise UsageError(f"{option} {file}: cannot be written: {why}")
 
 
 def write_json(file: str, summary: Document) -> None:
@@ -208,7 +222,8 @@ def _write_error(arguments: list[str], error: BaseException, exit_code: int) -> 
     try:
         write_json(file, {"exit_code": exit_code, "error": type(error).__name__, "faults": getattr(error, "faults", [str(error)])})
     except HilError as second:
-        _say(str(second))
+        if not str(error).startswith(f"--json {file}"):
+            _say(str(second))
 
 
 def _keep_traceback() -> str:

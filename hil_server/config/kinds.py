@@ -105,8 +105,10 @@ def _in_folder(path: Path, wanted: str) -> str:
     if "log" in wanted.split(" or "):
         logs = sorted([*path.glob("*.mcap"), *path.glob("*/*.mcap")])
         return f": {_listed(logs)}" if logs else ", and has no log (*.mcap) in it"
-    tables = sorted(path.glob("*.toml"))
-    return f": {_listed(tables)}" if tables else ", and has no TOML file in it"
+    if tables := sorted(path.glob("*.toml")):
+        return f": {_listed(tables)}"
+    log = next(iter(sorted(path.glob("*.mcap"))), None)
+    return ", and has no TOML file in it" + (f"; its log: hil-server report {shlex.quote(str(log))}" if log else "")
 
 
 def _listed(found: list[Path]) -> str:

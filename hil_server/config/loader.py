@@ -32,6 +32,7 @@ DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
 FOLDERS = ("programmes", "stands", "vehicles", "mechanisms", "manipulators", "programmes/operators")
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
+KIND_OF = {"stand": "stand", **dict.fromkeys(VEHICLES, "craft"), "mechanism": "mechanism"}  # of the file that a reference names
 TEST_FILE = ("test", "initial_conditions", "orbit", "commands", *STAGE_ROLES, "telemetry", "cameras", "requirement")
 Setting: TypeAlias = tuple[tuple[str, ...], Value]  # path of a key and what `--set` gives it
 SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
@@ -67,9 +68,14 @@ def load_test(
             document[name] = None
             continue
         paths[name] = found
-        document[name], texts = _read(found, faults)
+        before = len(faults)
+        document[name], texts = _read(found, faults, KIND_OF[name])
+        if len(faults) > before:
+            document[name] = None
         sources |= texts
-    if faults and not any(isinstance(document.get(name), dict) for name in ("test", *REFERENCES)):
+    set_in = {s[0][0] for s in settings}
+    if faults and (set_in & {name for name in REFERENCES if document[name] is None}
+                   or not any(isinstance(document.get(name), dict) for name in ("test", *REFERENCES))):  # fmt: skip
         raise ConfigurationError(faults)
     own = copy.deepcopy(document["stand"])
     _apply(document, [s for s in settings if s[0][0] in REFERENCES])

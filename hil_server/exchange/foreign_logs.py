@@ -65,7 +65,7 @@ def read_csv(path: str | Path, name: str | None = None) -> Stream:
     try:
         rows = list(csv.reader(StringIO(files.read_text(file), newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigurationError(f"{file}: cannot be read: {error}") from error
+        raise ConfigurationError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(rows) < 2:
         raise ConfigurationError(f"{file}: needs a line of column names and at least one record")
     names = [cell.strip().lower() for cell in rows[0]]
@@ -177,7 +177,7 @@ def read_mcap(path: str | Path, topic: str) -> Stream:
                 kind = f"{channel.message_encoding}/{schema.name if schema else '-'}"
                 raise ConfigurationError(f"{path}: topic {topic} is {kind}: only json and geometry_msgs/WrenchStamped are known")
     except (OSError, McapError, ValueError, struct.error, KeyError, OverflowError, RecursionError, RuntimeError, ZstdError) as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
+        raise ConfigurationError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not rows:
         own = f"; a log of hil-server needs no import: hil-server replay {path}" if "sample" in topics else ""
         raise ConfigurationError(f"{path}: no topic {topic}; there are: {', '.join(sorted(topics)) or 'none'} (--topic NAME){own}")

@@ -6,10 +6,12 @@
 
 import argparse
 import re
+import shlex
 import textwrap
 from dataclasses import asdict
 
 from hil_server import registry
+from hil_server.errors import UsageError
 from hil_server.roles import PartClass
 from hil_server.terminal.tables import print_table
 from hil_server.values import Document
@@ -62,9 +64,12 @@ def _channels(config: str | None) -> Document:
     ]
     if config is not None:
         from hil_server.config import load_test
+        from hil_server.config.kinds import misfit
         from hil_server.line import assembly
         from hil_server.log.record import aux_channels
 
+        if why := misfit(config, "test"):
+            raise UsageError(f"{why}; hil-server list channels | grep {shlex.quote(config)} finds channels by their name")
         aux = aux_channels(assembly.simulation(load_test(config)).aux)
         rows += [{"name": c.name, "count": c.count, "unit": c.unit, "frame": "", "writer": "part", "meaning": c.meaning} for c in aux]
     shown = [(r["name"] if r["count"] == 1 else f"{r['name']}[{r['count']}]", r["unit"], r["frame"] or "-", r["writer"], r["meaning"])

@@ -5,6 +5,7 @@ the target vehicle is a shipped one."""
 
 import argparse
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -102,5 +103,5 @@ def run(args: argparse.Namespace) -> Document:
     folder.joinpath("README.md").write_text(PAGE.format(name=name), encoding="utf-8")
     load_test(folder / "test.toml")
     print(f"written   {', '.join([*FILES, 'README.md', 'schemas'])} in {folder}")
-    print(f"next      cd {folder} && hil-server simulate test.toml --out runs/first")
+    print(f"next      cd {shlex.quote(str(folder))} && hil-server simulate test.toml --out runs/first")
     return {"project": str(folder), "files": [*FILES, "README.md"], "exit_code": 0}
