@@ -206,6 +206,17 @@ def test_no_room_sees_itself_through_others(package):
         done |= free
 
 
+def test_no_files_import_each_other():
+    """Neither directly nor through others, late imports and those for types included."""
+    files = [file for package in PACKAGES for file in sources(package) if file.suffix == ".py" and file.stem != "__init__"]
+    name_of = {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in files}
+    left = {name: {module for module in imports(file.read_text()) if module in name_of} - {name} for name, file in name_of.items()}
+    assert len(left) > 200 and sum(map(len, left.values())) > 500
+    while free := {name for name, needed in left.items() if not needed & left.keys()}:
+        left = {name: needed for name, needed in left.items() if name not in free}
+    assert not left, f"a circle among, or below, {', '.join(sorted(left))}"
+
+
 # Words that are names of parts and something else too: word → what else it is.
 ORDINARY = {
     "none": "nothing",

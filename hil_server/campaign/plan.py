@@ -38,7 +38,8 @@ from hil_server.campaign.rare import Rare, read_rare
 from hil_server.campaign.variables import Variable
 from hil_server.config import TestConfig, extends, load_test, test_from_toml, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
-from hil_server.config.loader import named_file, named_test
+from hil_server.config.files import named_file
+from hil_server.config.loader import named_test
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
 from hil_server.line.run_header import configuration
@@ -105,6 +106,11 @@ class Plan:
     def settings(self, values: Sequence[float]) -> list[str]:
         """What `--set` would say for a case. values: in the order of `keys`."""
         return [item for v, x in zip(self.variables, values, strict=True) for item in v.settings(float(x), self.base_values)]
+
+    @property
+    def independent(self) -> bool:
+        """Whether the variables are drawn independently of each other and of the outcome."""
+        return self.R is None and not self.pairs and self.rare is None
 
     @property
     def identity(self) -> str:

@@ -25,8 +25,6 @@ from hil_server.values import Document
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hil_server.campaign.plan import Plan
-
 LEAST = 100  # fewest cases for a result
 RESAMPLES = 60
 SAMPLED = ("uniform", "latin_hypercube", "normal")
@@ -99,11 +97,10 @@ def indices(u: np.ndarray, y: np.ndarray, keys: Sequence[str], saltelli: bool = 
     return [Index(key, float(s), float(c)) for key, s, c in zip(keys, found["S1"], found["S1_conf"], strict=True)]
 
 
-def analysis(plan: "Plan", table: "pa.Table") -> dict[str, list[Index]]:
-    """Indices of every outcome of a campaign; empty for a sample that has none (corners, expert cases, correlated variables, a rare
-    event's)."""
-    if plan.R is not None or plan.pairs or plan.rare is not None or plan.sampling not in (*SAMPLED, "saltelli") or len(plan.keys) < 2:
+def analysis(table: "pa.Table", keys: Sequence[str], sampling: str, seed: int) -> dict[str, list[Index]]:
+    """Indices of every outcome of a campaign whose variables are independent; empty for a sample that has none (corners, expert cases)."""
+    if sampling not in (*SAMPLED, "saltelli") or len(keys) < 2:
         return {}
-    u = np.column_stack([column(table, key) for key in plan.keys])
-    rows = {name: indices(u, y, plan.keys, plan.sampling == "saltelli", plan.seed) for name, y in outcomes(table).items()}
+    u = np.column_stack([column(table, key) for key in keys])
+    rows = {name: indices(u, y, keys, sampling == "saltelli", seed) for name, y in outcomes(table).items()}
     return {name: row for name, row in rows.items() if row}

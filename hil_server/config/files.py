@@ -18,6 +18,7 @@ from hil_server import interrupts
 from hil_server.values import Document
 
 SHIPPED = Path(stand_configs.__file__).parent  # files that come with the program
+FOLDERS = ("programmes", "stands", "vehicles", "mechanisms", "manipulators", "programmes/operators")
 SIZE_MAX = 1 << 28  # bytes; the largest recordings and modal files have some tens of megabytes
 LONG_NUMBER = re.compile("[0-9a-fA-F_]{16}")
 INT_MAX = 2**63  # TOML's whole numbers have 64 bits
@@ -26,6 +27,16 @@ Done = Callable[[float, float], None]  # what long work tells: how much is done 
 
 def no_progress(done: float, whole: float) -> None:
     """Ignores the progress."""
+
+
+def named_file(path: str | Path, folder: str = "programmes") -> Path:
+    """A file as it is named on the command line: as it stands, else a shipped one, by its path below `stand_configs` or by its name
+    alone (those in `folder` first), with or without `.toml`. Need not exist."""
+    if Path(path).exists() or Path(path).is_absolute():
+        return Path(path)
+    places = (SHIPPED, *(SHIPPED / name for name in dict.fromkeys((folder, *FOLDERS))))
+    tried = (place / name for name in (str(path), f"{path}.toml") for place in places)
+    return next((file for file in tried if file.is_file()), Path(path))
 
 
 def check_file(path: str | os.PathLike[str]) -> None:

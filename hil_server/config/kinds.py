@@ -42,9 +42,7 @@ def misfit(file: str | Path, wanted: str) -> str | None:
     what to type instead; None where it can be. wanted: a kind, "log", or for a message several of them ("stand or log")."""
     path = Path(file)
     if not path.exists():
-        from hil_server.config.loader import named_file
-
-        shipped = named_file(file, FOLDER_OF.get(wanted, "programmes"))
+        shipped = files.named_file(file, FOLDER_OF.get(wanted, "programmes"))
         if shipped.is_file():
             return misfit(shipped, wanted)
         return f"{file}: cannot be read: No such file or directory{_nearest(path, wanted)}"
@@ -82,8 +80,6 @@ def _kind_of_file(path: Path) -> str | None:
 
 def _nearest(path: Path, wanted: str) -> str:
     """The file that was probably meant: beside the missing one, or a shipped one."""
-    from hil_server.config.loader import FOLDERS
-
     pattern = "*.mcap" if wanted == "log" else "*.toml"
     try:
         known = [one.name for one in path.parent.glob(pattern)]
@@ -92,7 +88,7 @@ def _nearest(path: Path, wanted: str) -> str:
     if wanted == "log":
         known += [str(one) for one in Path("runs").glob("*/run.mcap")]
     elif path.parent == Path():
-        known += [one.name for folder in FOLDERS for one in files.SHIPPED.joinpath(folder).glob("*.toml")]
+        known += [one.name for folder in files.FOLDERS for one in files.SHIPPED.joinpath(folder).glob("*.toml")]
     name = path.name if path.suffix else f"{path.name}{pattern[1:]}"
     close = get_close_matches(name, known, n=1, cutoff=0.75) or get_close_matches(str(path), known, n=1, cutoff=0.75)
     if not close or str(path.parent / close[0]) == str(path):

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from hil_server import registry
 from hil_server.config import crafts, extends, files, former_names, narrowing, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
-from hil_server.config.files import SHIPPED
+from hil_server.config.files import SHIPPED, named_file
 from hil_server.config.keys import keys_of, similar
 from hil_server.config.model import TestConfig, moment_unresolved
 from hil_server.config.parts import part_faults, part_table, trial_faults
@@ -29,7 +29,6 @@ from rt_kernels.model import craft_file
 from rt_kernels.stages import FORMER_ROLES, STAGE_ROLES
 
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
-FOLDERS = ("programmes", "stands", "vehicles", "mechanisms", "manipulators", "programmes/operators")
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
 KIND_OF = {"stand": "stand", **dict.fromkeys(VEHICLES, "craft"), "mechanism": "mechanism"}  # of the file that a reference names
@@ -88,16 +87,6 @@ def load_test(
         return _checked(document, labels, faults, own, TestConfig(document, sources, paths, tuple(overrides)))
     except ConfigurationError as error:
         raise ConfigurationError(_name_overrides(error.faults, labels, settings)) from None
-
-
-def named_file(path: str | Path, folder: str = "programmes") -> Path:
-    """A file as it is named on the command line: as it stands, else a shipped one, by its path below `stand_configs` or by its name
-    alone (those in `folder` first), with or without `.toml`. Need not exist."""
-    if Path(path).exists() or Path(path).is_absolute():
-        return Path(path)
-    places = (SHIPPED, *(SHIPPED / name for name in dict.fromkeys((folder, *FOLDERS))))
-    tried = (place / name for name in (str(path), f"{path}.toml") for place in places)
-    return next((file for file in tried if file.is_file()), Path(path))
 
 
 def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log", former: bool = False) -> TestConfig:

@@ -87,8 +87,8 @@ def _keys(prefix: str, parsed_args: argparse.Namespace, **_: object) -> list[str
 
 def _test_of(parsed_args: argparse.Namespace) -> str | None:
     """The test whose keys are asked for: that of the verb, none for a log, a stand, or a file that cannot be read."""
+    from hil_server.config.files import named_file
     from hil_server.config.kinds import misfit
-    from hil_server.config.loader import named_file
 
     file = next((value for dest in ("config", "programme") if (value := getattr(parsed_args, dest, None))), None)
     return file if file is None or misfit(named_file(file), "test") is None else None

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> Document:
     with working("the worst cases again", args.quiet):
         logs = rerun(plan, numbers, conditions, folder)
     with working("report", args.quiet):
-        indices = sensitivity.analysis(plan, table)
+        indices = sensitivity.analysis(table, plan.keys, plan.sampling, plan.seed) if plan.independent else {}
         report.write(plan, table, summary, logs, folder / "report.html", indices, rare)
     if rare is not None:
         low, high = rare["interval_95"]

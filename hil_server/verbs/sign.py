@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Document:
     """Writes the table [safety_record] into the file; returns it with the former state."""
-    from hil_server.config.loader import named_file
+    from hil_server.config.files import named_file
     from hil_server.config.narrowing import sign
 
     file = named_file(args.stand, "stands")
