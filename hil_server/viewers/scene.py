@@ -5,6 +5,7 @@ Tree of frames (Monogram notation; all in m, quaternions x y z w):
     W  world of the stand         platform, leg_1_cylinder, leg_1_rod, ... leg_6_rod, load_cell
        target_port (T)            active_port (A); the bodies of the docking unit, as head, swing, ring
                                   target_craft, active_craft (centres of mass) as in orbit; orbit (N)
+    ports                      the bodies of a craft of several, as active_left_wing
 
 In a rehearsal no stand moves, and none is drawn: T stands at W. The same scene serves a log and the bus: a frame is made from the values of
 one tick by name.
@@ -20,6 +21,7 @@ import numpy as np
 from hil_server.config.model import vehicle
 from hil_server.console.picture import Picture
 from hil_server.errors import HilError
+from hil_server.viewers.craft import bodies_of, split
 from hil_server.viewers.poses import IDENTITY, Pose, inverse, is_pose, product
 from hil_server.viewers.stand import Stand, add_box, add_joint, add_rings
 from rt_kernels.pictures import ACTIVE, LEG, SECTORS, TARGET, Values
@@ -73,6 +75,11 @@ class Scene:
             "target": self._made("target", lambda: vehicle(document["target_vehicle"])),
         }
 
+        self._bodies = {
+            "active": self._made("bodies of the active craft", lambda: bodies_of(document.get("active_vehicle", {}))),
+            "target": self._made("bodies of the target craft", lambda: bodies_of(document.get("target_vehicle", {}))),
+        }
+
     def _made(self, what: str, make: Callable[[], T]) -> T | None:
         try:
             return make()
@@ -105,6 +112,9 @@ class Scene:
         X_TA = next((X for X in (values.get("X_TA_measured"), values["X_TA"]) if is_pose(X)), IDENTITY)
         frames["active_port"] = ("target_port", np.asarray(X_TA, float))
         frames |= self._crafts(values)
+        for side, positions in split(values.get("joint_position"), self._bodies).items():
+            if (bodies := self._bodies[side]) is not None:
+                frames |= {f"{side}_{name}": (f"{side}_port", X) for name, X in bodies.poses(positions).items()}
         force = np.asarray(values["F_T"], float)[:3]
         contacts = [np.asarray(point, float) for point in frame["contacts"]]
         at = np.mean(contacts, axis=0) if contacts else np.asarray(frame["bodies"]["A"][:3], float)
@@ -153,15 +163,20 @@ class Scene:
         return found
 
     def crafts(self) -> list[Thing]:
-        """Each craft as the box of even density that has its mass and moments, and a line from its centre of mass to its port."""
+        """Each craft, or each body of one of several, as the box of even density that has its mass and moments, and a line from the centre
+        of mass to the port, or to the body's joint."""
         found = []
         for frame, colour in CRAFTS.items():
-            vehicle = self._vehicles[frame.removesuffix("_craft")]
-            if vehicle is None:
+            side = frame.removesuffix("_craft")
+            if (vehicle := self._vehicles[side]) is None:
                 continue
             size = box_of(vehicle.mass_kg, np.diag(np.asarray(vehicle.inertia_kg_m2, float)))
             line = np.array([np.zeros(3), vehicle.X_port[:3]])
             name = self.picture.document[frame.replace("craft", "vehicle")].get("name", frame)
+            if (bodies := self._bodies[side]) is not None:
+                found += [Thing(f"{body} of {name}", f"{side}_{body}", colour, [np.array([np.zeros(3), bodies.feet[body]])],
+                                boxes=[(np.zeros(3), size)], opacity=0.25) for body, size in bodies.boxes.items()]  # fmt: skip
+                continue
             found.append(Thing(f"{name} ({frame})", frame, colour, [line], boxes=[(np.zeros(3), size)], opacity=0.25))
         return found
 

@@ -328,19 +328,22 @@ def turn(axis: np.ndarray, angle: float) -> np.ndarray:
     return R
 
 
-def resting_links(craft: Craft) -> tuple[Link, ...]:
+def resting_links(craft: Craft, angles: Mapping[str, float] | None = None) -> tuple[Link, ...]:
     """The links for looking at the craft about its rest: every joint frame stands where its given angle puts it, so that the neutral
-    pose is the craft at rest. Locked and given joints and those of wheels are fixed there, a servo is a spring and a damper."""
+    pose is the craft at rest. Locked and given joints and those of wheels are fixed there, a servo is a spring and a damper. angles: of
+    joints that stand elsewhere, rad or m by their names."""
     settings = {s.joint: s for s in craft.joints}
     wheels = {wheel.joint for wheel in craft.wheels}
-    return tuple(_resting(link, settings.get(link.joint_name), link.joint_name in wheels) for link in craft.links)
+    return tuple(_resting(link, settings.get(link.joint_name), link.joint_name in wheels, (angles or {}).get(link.joint_name))
+                 for link in craft.links)  # fmt: skip
 
 
-def _resting(link: Link, s: JointSettings | None, wheel: bool) -> Link:
+def _resting(link: Link, s: JointSettings | None, wheel: bool, angle: float | None) -> Link:
     if link.joint not in ONE_DEGREE or s is None:
         return link
-    slide = {"prismatic": 1.0, "screw": link.pitch}.get(link.joint, 0.0) * s.angle * link.axis
-    R = link.rotation if link.joint == "prismatic" else link.rotation @ turn(link.axis, s.angle)
+    angle = s.angle if angle is None else angle
+    slide = {"prismatic": 1.0, "screw": link.pitch}.get(link.joint, 0.0) * angle * link.axis
+    R = link.rotation if link.joint == "prismatic" else link.rotation @ turn(link.axis, angle)
     link = replace(link, position=link.position + link.rotation @ slide, rotation=R)
     if wheel or s.mode in ("locked", "given"):
         return replace(link, joint="fixed", armature=0.0, stiffness=0.0, damping=0.0)
@@ -364,9 +367,10 @@ class AtRest:
     inertia: np.ndarray
 
 
-def at_rest(craft: Craft) -> AtRest:
-    """Places and mass of a craft at rest. Raises ValueError for a craft without mass or with several roots."""
-    links = {link.name: link for link in resting_links(craft)}
+def at_rest(craft: Craft, angles: Mapping[str, float] | None = None) -> AtRest:
+    """Places and mass of a craft at rest, joints at their given angles or at those in `angles` (rad, m by name). Raises ValueError for a
+    craft without mass or with several roots."""
+    links = {link.name: link for link in resting_links(craft, angles)}
     poses: dict[str, tuple[np.ndarray, np.ndarray]] = {craft.root.name: (np.eye(3), np.zeros(3))}
 
     def pose(name: str) -> tuple[np.ndarray, np.ndarray]:

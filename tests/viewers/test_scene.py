@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from hil_server import open_log
+from hil_server.config import load_test
+from hil_server.line import assembly
 from hil_server.viewers.poses import inverse, product
 from hil_server.viewers.scene import Scene, box_of
 from rt_kernels.algebra.arrays import pose_apply, quat_from_yaw_pitch_roll, quat_to_matrix
@@ -114,3 +116,45 @@ def test_a_configuration_that_is_not_whole_still_has_the_ports(log, ticks):
 def test_box_of_a_known_body():
     a, b, c, m = 7.0, 2.0, 3.0, 500.0
     assert np.allclose(box_of(m, m / 12 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])), [a, b, c])
+
+
+# ------------------------------------------------------------------------------------------------------- crafts of several bodies
+
+
+@pytest.fixture(scope="module")
+def winged():
+    """A test of two winged crafts and its scene."""
+    wings = "vehicles/craft_two_wings.toml"
+    config = load_test("docking", ["test.stand=stands/ideal_stand.toml", f"test.active_vehicle={wings}", f"test.target_vehicle={wings}"])
+    return config, Scene({"configuration.toml": config.as_toml()})
+
+
+def bodies_at(scene, ticks, joints):
+    frames = scene.instant({**ticks[3], "joint_position": joints}).frames
+    return {name: X for name, (parent, X) in frames.items() if parent == f"{name.split('_')[0]}_port" and "wing" in name or "hub" in name}
+
+
+def test_each_body_is_drawn_with_its_size_where_the_masses_are(winged, ticks):
+    """The centre of the bodies' masses is the vehicle's; a wing is 7.5 m long, as wide as an inertial radius of 0.6 m says."""
+    config, scene = winged
+    frames = bodies_at(scene, ticks, [0.0] * 12)
+    things = {thing.frame: thing for thing in scene.crafts()}
+    assert set(things) == set(frames) == {f"{side}_{body}" for side in ("active", "target") for body in ("hub", "left_wing", "right_wing")}
+    mass = {"hub": 1200.0, "left_wing": 54.0, "right_wing": 54.0}
+    centre = sum(mass[body] * frames[f"active_{body}"][:3] for body in mass) / sum(mass.values())
+    assert centre == pytest.approx(inverse(config.setup.vehicles.active.X_port)[:3], abs=1e-9)
+    (_, edges), = things["target_left_wing"].boxes
+    assert sorted(edges)[1:] == pytest.approx([0.6 * 12**0.5, 7.5], rel=0.01) and min(edges) < 0.1
+    assert all(len(thing.boxes) == 1 and f"{thing.frame}_joint" in scene.urdf() for thing in things.values())
+
+
+def test_joints_turn_what_hangs_on_them_in_the_order_of_the_channel(winged, ticks):
+    config, scene = winged
+    assert assembly.simulation(config).line.stages["dynamics"].joints == (
+        "active left_drive", "active right_drive", "target left_drive", "target right_drive")  # fmt: skip
+    rest = bodies_at(scene, ticks, [0.0] * 12)
+    turned = bodies_at(scene, ticks, [0.3, 0.0, 0.0, -2.5, *[0.0] * 8])
+    for name, angle in (("active_left_wing", 0.3), ("active_right_wing", 0.0), ("target_left_wing", 0.0), ("target_right_wing", 2.5)):
+        distance, half = apart(rest[name], turned[name])
+        assert 2.0 * np.arcsin(0.5 * half) == pytest.approx(angle, abs=1e-9) and distance < 1e-9, "about its own length"
+    assert set(bodies_at(scene, ticks, None)) == set(rest), "of a log without the channel: at rest"
