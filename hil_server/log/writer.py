@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import struct
-import time
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,6 +52,7 @@ from hil_server.log.record import (
     record_dtype,
     ros2_schema,
 )
+from rt_kernels.doors import disk, time
 
 CHECKPOINT_CHANNEL = 2
 
@@ -262,7 +262,7 @@ class LogWriter:
         if self.path is None:
             return
         try:
-            os.fsync(self._file.fileno())
+            disk.sync(self._file)
         except OSError as error:
             self._failed(error)
         finally:
@@ -365,12 +365,12 @@ def _new_file(path: str) -> BinaryIO:
     """An empty file in the folder of `path`, without that name yet. Raises OSError, FileExistsError where the name is taken."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-    return open(f"{path}.{os.getpid()}", "xb", buffering=0)
+    return disk.new_file(f"{path}.{os.getpid()}")
 
 
 def _give_name(file: BinaryIO, path: str) -> None:
     """The name at last, when what is in the file is on the disk. Raises OSError, FileExistsError where the name is taken by now."""
-    os.fsync(file.fileno())
+    disk.sync(file)
     try:
         os.link(file.name, path)  # unlike a rename never over another file
     except FileExistsError:
