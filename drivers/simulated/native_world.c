@@ -50,10 +50,12 @@ static struct {
     uint64_t seen[WORLD_EVENTS];                /* messages that an event has looked at: its own draws, whatever other events there are */
     WorldTurn *turn;
     int64_t turn_room, turn_count;
+    WorldFrame *frame;
+    int64_t frame_room, frame_count;
 } w;
 static __thread int me = -1;
 
-/* splitmix64 (Steele, Lea, Flood 2014) */
+/* splitmix64 */
 static uint64_t mixed(uint64_t x)
 {
     x += 0x9E3779B97F4A7C15ULL;
@@ -61,7 +63,10 @@ static uint64_t mixed(uint64_t x)
     x = (x ^ x >> 27) * 0x94D049BB133111EBULL;
     return x ^ x >> 31;
 }
-static double drawn(int number, int which) { return (double)(mixed(w.seed ^ mixed((uint64_t)number << 48 ^ w.seen[number] << 3 ^ (uint64_t)which)) >> 11) * 0x1p-53; }
+static double drawn(int number, int which)
+{
+    return (double)(mixed(w.seed ^ mixed((uint64_t)number << 48 ^ w.seen[number] << 3 ^ (uint64_t)which)) >> 11) * 0x1p-53;
+}
 
 /* ---------------------------------------------------------------------------------------------------------------- tasks */
 
@@ -293,6 +298,20 @@ void world_label(int fd, int wire, int direction)
     socket_of(fd)->direction = direction;
 }
 
+static void note_frame(const Socket *s, const uint8_t *data, int size, int heard)
+{
+    WorldFrame *f;
+    if (w.frame_count >= w.frame_room || size != 16 || s->wire < 0 || s->direction != 0)
+        return;
+    f = &w.frame[w.frame_count++];
+    f->at_ns = w.now;
+    memcpy(&f->id, data, 4);
+    f->wire = (uint8_t)s->wire;
+    f->length = data[4];
+    f->heard = (uint8_t)heard;
+    memcpy(f->data, data + 8, 8);
+}
+
 static void put(Socket *to, const void *data, int size, int port, int64_t due_ns)
 {
     Message *m, **at = &to->first;
@@ -332,6 +351,7 @@ int world_send(int fd, const void *data, int size, int port)
         return -EMSGSIZE;
     if (!s->bound)
         world_bind(fd, 0);
+    note_frame(s, data, size, 0);
     to = bound_to(port ? port : s->connected);
     if (to == NULL || (to->connected && to->connected != s->bound))
         return size;
@@ -400,6 +420,7 @@ int world_receive(int fd, void *data, int size, int *port, int64_t *came_ns)
     s->waiting--;
     whole = m->size;
     memcpy(data, m->data, (size_t)(whole < size ? whole : size));
+    note_frame(s, m->data, whole, 1);
     if (port)
         *port = m->port;
     if (came_ns)
@@ -531,3 +552,11 @@ void world_keep_turns(WorldTurn *turns, int64_t room)
     w.turn_count = 0;
 }
 int64_t world_turns(void) { return w.turn_count; }
+void world_keep_frames(WorldFrame *frames, int64_t room)
+{
+    w.frame = frames;
+    w.frame_room = room;
+    w.frame_count = 0;
+}
+int64_t world_frames(void) { return w.frame_count; }
+int64_t world_armed(void) { return w.armed_ns; }

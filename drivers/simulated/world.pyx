@@ -39,6 +39,9 @@ cdef extern from "drivers/simulated/world_tasks.h":
         int32_t task
         int32_t from_ "from"
 
+    ctypedef struct WorldFrame:
+        int64_t at_ns
+
     void world_begin(uint64_t seed, int64_t start_ns) noexcept nogil
     void world_end() noexcept nogil
     int64_t world_now() noexcept nogil
@@ -72,6 +75,9 @@ cdef extern from "drivers/simulated/world_tasks.h":
     int64_t world_event_happened(int number) noexcept nogil
     void world_keep_turns(WorldTurn *turns, int64_t room) noexcept nogil
     int64_t world_turns() noexcept nogil
+    void world_keep_frames(WorldFrame *frames, int64_t room) noexcept nogil
+    int64_t world_frames() noexcept nogil
+    int64_t world_armed() noexcept nogil
 
 cdef extern from "<stdint.h>":
     const int64_t NEVER "INT64_MAX"
@@ -80,7 +86,10 @@ FIRST_FD, NEVER_NS = WORLD_FIRST_FD, NEVER
 EVENTS = {"loss": EVENT_LOSS, "delay": EVENT_DELAY, "repeat": EVENT_REPEAT, "reorder": EVENT_REORDER, "truncate": EVENT_TRUNCATE,
           "corrupt": EVENT_CORRUPT, "stall": EVENT_STALL}
 TURN = np.dtype([("at_ns", "<i8"), ("task", "<i4"), ("from", "<i4")])
+FRAME = np.dtype([("at_ns", "<i8"), ("id", "<u4"), ("wire", "u1"), ("length", "u1"), ("heard", "u1"), ("unused", "u1"),
+                  ("data", "u1", 8)])
 _turns = np.zeros(0, TURN)
+_frames = np.zeros(0, FRAME)
 
 
 class Killed(BaseException):
@@ -151,7 +160,7 @@ def kill(int task):
 
 
 def stuck():
-    """Whether there was a moment at which nobody was due ever again."""
+    """Whether there was a moment at which no task was due ever again."""
     return bool(world_stuck())
 
 
@@ -299,3 +308,21 @@ def keep_turns(int64_t room):
 def turns():
     """Those turns: an array of TURN."""
     return _turns[:world_turns()].copy()
+
+
+def keep_frames(int64_t room):
+    """Notes the next so many CAN frames that the server says and hears."""
+    global _frames
+    _frames = np.zeros(max(1, room), FRAME)
+    cdef uint8_t[::1] view = _frames.view(np.uint8)
+    world_keep_frames(<WorldFrame *>&view[0], room)
+
+
+def frames():
+    """Those frames: an array of FRAME."""
+    return _frames[:world_frames()].copy()
+
+
+def armed_ns():
+    """World time at which the time of the events began, -1: it has not."""
+    return world_armed()

@@ -48,6 +48,13 @@ typedef struct {
     int32_t task, from;
 } WorldTurn;
 
+typedef struct {
+    int64_t at_ns;
+    uint32_t id;
+    uint8_t wire, length, heard, unused;        /* heard: 1 by the server, 0 said by it */
+    uint8_t data[8];
+} WorldFrame;                                   /* a CAN frame as the server says or hears it */
+
 void world_begin(uint64_t seed, int64_t start_ns);
 void world_end(void);
 int64_t world_now(void);                    /* without taking time */
@@ -85,5 +92,8 @@ void world_arm(void);                       /* the events' time begins */
 int64_t world_event_happened(int number);
 void world_keep_turns(WorldTurn *turns, int64_t room);
 int64_t world_turns(void);
+void world_keep_frames(WorldFrame *frames, int64_t room);
+int64_t world_frames(void);
+int64_t world_armed(void);                  /* world time at which the events' time began, -1: not yet */
 
 #endif

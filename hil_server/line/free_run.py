@@ -42,7 +42,7 @@ def blocks(test: Assembly, at_pause: Callable[[], None] | None = None) -> Iterat
         except BaseException as error:
             failed.append(error)
 
-    thread = threading.Thread(target=loop, name="loop")
+    thread = threading.Thread(target=loop, name="free-running loop")
     test.block.heartbeat()
     thread.start()
     try:

@@ -338,7 +338,8 @@ def _foreseen(config: TestConfig, test: Assembly, options: Options) -> "Predicti
     if _in_air(config):
         return None
     with interrupts.heard(), working("prediction", options.quiet) as done:
-        return predict(config, test, done)
+        found: Prediction = made_as("predict", predict)(config, test, done)
+        return found
 
 
 def _delays_known(config: TestConfig, options: Options) -> list[str]:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+
 from drivers.simulated.stand_server import Stand
 from drivers.simulated.stand_server_client import StandControl
 from hil_server.bus.child import PARENT, Child, Control, obey
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.values import Document
-from hil_server.world.surroundings import Queue, Socket, Thread, label_wire, socketpair
+from hil_server.world.surroundings import Queue, Socket, Thread, children, label_wire, socketpair
 
 
 class TaskControl(Control):
@@ -32,7 +34,7 @@ class TaskControl(Control):
         """A task has no core of its own."""
 
     def obey_terminations(self) -> None:
-        """Nobody sends a signal to a task."""
+        """A task gets no signal."""
 
     def prefer(self, niceness: int) -> None:
         """A task has no priority."""
@@ -60,8 +62,10 @@ class TaskChild(Child):
                 self._ended()
                 other.close()
 
-        self._thread = Thread(target=live, name=name)
-        self._thread.start()
+        self.block_fd = block_fd
+        self.thread = Thread(target=live, name=name)
+        children[name] = self
+        self.thread.start()
 
     @property
     def pid(self) -> int:
@@ -71,7 +75,7 @@ class TaskChild(Child):
     @property
     def alive(self) -> bool:
         """Whether the task still runs."""
-        return self._thread.is_alive()
+        return self.thread.is_alive()
 
     @property
     def ending(self) -> str:
@@ -82,7 +86,7 @@ class TaskChild(Child):
 
     def wait(self, timeout_s: float) -> bool:
         """Waits for its end. False when it still runs then."""
-        self._thread.join(timeout_s)
+        self.thread.join(timeout_s)
         return not self.alive
 
     def tell(self, message: Any) -> None:
@@ -95,19 +99,22 @@ class TaskChild(Child):
     tell_now = tell
 
     def resume(self) -> None:
-        """Nobody stops a task."""
+        """No task is stopped."""
 
     def kill(self) -> None:
         """Ends the task at its next wait and waits until it is gone."""
-        self._thread.kill()
+        self.thread.kill()
         self.end(10.0)
 
     def end(self, timeout_s: float) -> None:
         """Waits for its end, not longer than this, and closes its pipes."""
         if not self.wait(timeout_s):
-            self._thread.kill()
-            self._thread.join()
+            self.thread.kill()
+            self.thread.join()
         self._input.close()
+
+
+drive_log: list[np.ndarray] = []  # what the drives of the stands noted of their states (StandLoop.states)
 
 
 class TaskStand:
@@ -141,6 +148,7 @@ class TaskStand:
             self._thread.join()
             self.stand.close()
             self.counters = self.stand.loop.counters()
+            drive_log.append(self.stand.loop.states())
         return self.counters
 
     def __enter__(self) -> Self:

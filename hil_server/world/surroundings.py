@@ -1,7 +1,7 @@
 """What a world has behind the doors of `rt_kernels.doors`, under the names of the modules of the standard library.
 
-A task is a thread that has the baton of `drivers.simulated.world` or waits for it; whoever waits here hands it over. Locks stay those of
-the standard library: nobody waits while he has one, but in a condition, which gives it back.
+A task is a thread that has the baton of `drivers.simulated.world` or waits for it; a wait here hands it over. Locks stay those of the
+standard library: no task waits while it has one, but in a condition, which gives it back.
 """
 
 import queue
@@ -19,7 +19,11 @@ ROLES = ("server", "loop", "stand", "telemetry", "drives keeper", "recovery")  #
 WIRES = ("drives 0", "drives 1", "drives 2", "signals", "sensor", "control")  # as events name them
 _keys = count(1)
 _wire_of_port: dict[int, int] = {}
+_loop_ended: list[int] = []
 died: list[str] = []  # tasks that ended by an error of their own
+names: dict[int, str] = {}  # of tasks
+children: dict[str, Any] = {}  # processes of the telemetry that are tasks, by name
+with_the_loop: list[Callable[[], None]] = []  # what begins when the loop does
 
 
 def _due(timeout: float | None) -> int:
@@ -55,9 +59,12 @@ class Thread(threading.Thread):
 
     def start(self) -> None:
         """The new task is due at once; the caller continues."""
-        self._task = world.new_task(ROLES.index(self.name) if self.name in ROLES else -1)
         if self.name == "loop":
             world.arm()
+            for begin in with_the_loop:
+                begin()
+        self._task = world.new_task(ROLES.index(self.name) if self.name in ROLES else -1)
+        names[self._task] = self.name
         super().start()
 
     def run(self) -> None:
@@ -70,6 +77,8 @@ class Thread(threading.Thread):
         except BaseException as error:
             died.append(f"{self.name}: {type(error).__name__}: {error}")
         finally:
+            if self.name == "loop":
+                _loop_ended.append(world.now_ns())
             world.leave()
 
     def is_alive(self) -> bool:
@@ -300,16 +309,22 @@ def select_(read: Sequence[Any], write: Iterable[Any], errors: Iterable[Any], ti
     return [one for one, number in zip(read, numbers, strict=True) if number in found], [], []
 
 
+def loop_ran_ns() -> int:
+    """World time from the loop's begin to its end, 0 without a loop."""
+    return _loop_ended[-1] - int(world.armed_ns()) if _loop_ended else 0
+
+
 def label_wire(port: int, name: str, socket_fd: int) -> None:
     """The socket at a device's end of a wire, and the port on which it listens."""
     _wire_of_port[port] = WIRES.index(name)
     world.label(socket_fd, WIRES.index(name), 1)
 
 
-def modules(**parts: Callable[..., Any]) -> dict[str, Any]:
+def modules(**parts: Any) -> dict[str, Any]:
     """What `rt_kernels.doors.opened` takes. parts: what the world makes of our own otherwise."""
     _wire_of_port.clear()
-    died.clear()
+    for kept in (died, names, children, with_the_loop, _loop_ended):
+        kept.clear()
     return {
         "time": time,
         "threading": SimpleNamespace(Thread=Thread, Event=Event, Condition=Condition),
