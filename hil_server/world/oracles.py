@@ -18,7 +18,7 @@ ENABLED_WORD, SWITCHED_ON, OPERATION_ENABLED, STATE_MASK = 0x0F, 0x23, 0x27, 0x6
 FRESH_PERIODS = 3.5  # a status is fresh that came within so many periods
 SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
-SEEN_S = 0.1  # a run goes on for so long behind the last event, or nothing is asked of its end
+SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
 STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 
 
@@ -65,16 +65,16 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     for wire in np.unique(f["wire"]):
         here = f["wire"] == wire
         for node in np.unique(f["id"][here & (f["id"] & ~np.uint32(0x7F) == RPDO1)]) - RPDO1:
-            said = here & (f["id"] == RPDO1 + node) & (f["heard"] == 0)
-            on, at = word[said] == ENABLED_WORD, f["at_ns"][said]
-            moved = np.abs(np.diff(counts[said].astype(np.int64)))
+            told = here & (f["id"] == RPDO1 + node) & (f["heard"] == 0)
+            on, at = word[told] == ENABLED_WORD, f["at_ns"][told]
+            moved = np.abs(np.diff(counts[told].astype(np.int64)))
             if (wrong := on[1:] & on[:-1] & (moved > most)).any():
                 yield f"node {node} on {WIRES[wire]}: setpoint moves by {moved[wrong].max()} counts at {_at(flight, at[1:][wrong][0])}"
             heard = np.flatnonzero(here & (f["id"] == TPDO1 + node) & (f["heard"] == 1) & (f["length"] == 6))
             for k in np.flatnonzero(on & ~np.concatenate([[False], on[:-1]])):
                 before = np.searchsorted(f["at_ns"][heard], at[k], side="right") - 1
                 if before < 0:
-                    yield f"node {node} on {WIRES[wire]}: enabled before it said anything"
+                    yield f"node {node} on {WIRES[wire]}: enabled before it answered"
                     continue
                 age, last = at[k] - f["at_ns"][heard[before]], word[heard[before]] & STATE_MASK
                 if age > FRESH_PERIODS * period:
@@ -84,10 +84,10 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 
 def record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """A good verdict only with a whole record; what is said to be whole is."""
+    """A good verdict only with a whole record; what is called whole is."""
     whole = log.complete and not log.missing() and not log.damaged()
     if flight.summary["complete"] and not whole:
-        yield f"said to be complete: {log.incomplete}, missing {log.missing()[:3]}"
+        yield f"called complete: {log.incomplete}, missing {log.missing()[:3]}"
     if flight.summary["exit_code"] == 0 and not (whole and flight.summary["complete"]):
         yield f"exit code 0 without a whole record: {log.incomplete}"
     if log.ticks and not whole and not flight.summary.get("record_lost") and flight.summary["complete"]:
