@@ -17,6 +17,7 @@ cdef extern from *:
     #include <sys/prctl.h>
     #include <sys/resource.h>
     #include <time.h>
+    #include "rt_kernels/doors.h"
     #if defined(__x86_64__)
     #include <xmmintrin.h>
     static inline void host_pause(void) { _mm_pause(); }
@@ -28,18 +29,22 @@ cdef extern from *:
     #endif
 
     static inline int64_t host_now(void) {
+        if (IN_A_WORLD) return hil_doors->clock_ns(0);
         struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
         return (int64_t)t.tv_sec * 1000000000LL + (int64_t)t.tv_nsec;
     }
     static inline void host_sleep_until(int64_t when) {
+        if (IN_A_WORLD) { hil_doors->sleep_until(when); return; }
         struct timespec t; t.tv_sec = when / 1000000000LL; t.tv_nsec = when % 1000000000LL;
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) { }
     }
     static inline int host_fifo(int priority) {
+        if (IN_A_WORLD) return EPERM;
         struct sched_param p; memset(&p, 0, sizeof p); p.sched_priority = priority;
         return pthread_setschedparam(pthread_self(), priority > 0 ? SCHED_FIFO : SCHED_OTHER, &p);
     }
     static inline int host_pin(int cpu) {
+        if (IN_A_WORLD) return EPERM;
         cpu_set_t s; CPU_ZERO(&s); CPU_SET(cpu, &s);
         return pthread_setaffinity_np(pthread_self(), sizeof s, &s);
     }
@@ -55,7 +60,8 @@ cdef extern from *:
     static inline int host_lock_memory(const void *p, size_t size) { return mlock(p, size) ? errno : 0; }
     typedef struct { long faults_minor, faults_major, switches_voluntary, switches_involuntary; } host_usage;
     static inline void host_thread_usage(host_usage *u) {
-        struct rusage r; getrusage(RUSAGE_THREAD, &r);
+        struct rusage r; memset(&r, 0, sizeof r);
+        if (!IN_A_WORLD) getrusage(RUSAGE_THREAD, &r);
         u->faults_minor = r.ru_minflt; u->faults_major = r.ru_majflt;
         u->switches_voluntary = r.ru_nvcsw; u->switches_involuntary = r.ru_nivcsw;
     }

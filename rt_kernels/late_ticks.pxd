@@ -11,17 +11,19 @@ cdef extern from *:
     #endif
     #include <fcntl.h>
     #include <stdint.h>
+    #include <string.h>
     #include <sys/resource.h>
     #include <sys/syscall.h>
     #include <unistd.h>
+    #include "rt_kernels/doors.h"
 
     typedef struct {
         int64_t run_ns, delay_ns, faults_minor, faults_major, switches_voluntary, switches_involuntary;
     } host_account;
 
-    static inline int64_t host_thread_number(void) { return (int64_t)syscall(SYS_gettid); }
+    static inline int64_t host_thread_number(void) { return IN_A_WORLD ? 0 : (int64_t)syscall(SYS_gettid); }
     /* run time and run delay of the calling thread, kept open: a read is a microsecond */
-    static inline int host_open_account(void) { return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC); }
+    static inline int host_open_account(void) { return IN_A_WORLD ? -1 : open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC); }
     static inline void host_close_account(int fd) { if (fd >= 0) close(fd); }
     static inline void host_read_account(int fd, host_account *a) {
         char text[64]; struct rusage r; int64_t number[2] = {0, 0}; int which = 0;
@@ -31,7 +33,8 @@ cdef extern from *:
             else number[which] = 10 * number[which] + (text[i] - '0');
         }
         a->run_ns = number[0]; a->delay_ns = number[1];
-        getrusage(RUSAGE_THREAD, &r);
+        memset(&r, 0, sizeof r);
+        if (!IN_A_WORLD) getrusage(RUSAGE_THREAD, &r);
         a->faults_minor = r.ru_minflt; a->faults_major = r.ru_majflt;
         a->switches_voluntary = r.ru_nvcsw; a->switches_involuntary = r.ru_nivcsw;
     }

@@ -4,10 +4,6 @@ Objects and PDOs are set at `open`, while the axes are off. `enable` comes last 
 `drivers.drives.cyclic_axes`), then the axes are led up; `disable` comes first after it.
 """
 
-import select
-import socket
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -22,6 +18,7 @@ from drivers.drives.supervision import (
 )
 from drivers.identity import alike, checked_count, compare
 from drivers.raw_frames.can_link import link_names, open_link
+from rt_kernels.doors import select, socket, threading, time
 from rt_kernels.parameters import Parameter
 
 # Of drives on any bus.

@@ -5,12 +5,12 @@ transmission type, enable. The `canopen` library does the SDO transfers over the
 """
 
 import struct
-import time
 from dataclasses import dataclass
 
 from drivers.identity import identity_of
 from drivers.raw_frames.can_library import canopen
 from drivers.raw_frames.can_link import FrameBus, FrameLink
+from rt_kernels.doors import time
 
 RPDO_COMMUNICATION, RPDO_MAPPING = 0x1400, 0x1600
 TPDO_COMMUNICATION, TPDO_MAPPING = 0x1800, 0x1A00

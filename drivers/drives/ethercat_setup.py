@@ -10,10 +10,7 @@ first after it; then SAFEOP while our frames flow, PREOP, INIT: no watchdog ends
 """
 
 import importlib.metadata
-import socket
 import struct
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +19,7 @@ from drivers.drives.canopen_setup import DriveSetupError
 from drivers.drives.supervision import Protection, objects_named, protect
 from drivers.identity import alike, checked_count, identity_of
 from drivers.raw_frames.ethercat_link import open_ethercat
+from rt_kernels.doors import socket, threading, time
 
 OUTPUTS = ((0x6040, 0, 16), (0x607A, 0, 32), (0x6060, 0, 8))
 INPUTS = ((0x6041, 0, 16), (0x6064, 0, 32), (0x606C, 0, 32), (0x6077, 0, 16), (0x6061, 0, 8))

@@ -24,14 +24,23 @@ cdef extern from *:
     #include <stdint.h>
     #include <sys/syscall.h>
     #include <unistd.h>
+    #include "rt_kernels/doors.h"
     static inline int change_owner(int32_t *owner, int32_t from, int32_t to)
     {
         return __atomic_compare_exchange_n(owner, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     }
     static inline int32_t owner_now(const int32_t *owner) { return __atomic_load_n(owner, __ATOMIC_ACQUIRE); }
     static inline void set_lead(int32_t *lead, int32_t to) { __atomic_store_n(lead, to, __ATOMIC_RELEASE); }
-    static inline void sleep_while(int32_t *owner, int32_t is) { syscall(SYS_futex, owner, FUTEX_WAIT_PRIVATE, is, NULL, NULL, 0); }
-    static inline void wake_keeper(int32_t *owner) { syscall(SYS_futex, owner, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
+    static inline void sleep_while(int32_t *owner, int32_t is)
+    {
+        if (IN_A_WORLD) hil_doors->sleep_while(owner, is);
+        else syscall(SYS_futex, owner, FUTEX_WAIT_PRIVATE, is, NULL, NULL, 0);
+    }
+    static inline void wake_keeper(int32_t *owner)
+    {
+        if (IN_A_WORLD) hil_doors->wake(owner);
+        else syscall(SYS_futex, owner, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    }
     static inline int last_error(void) { return errno; }
     """
     bint change_owner(int32_t *owner, int32_t former, int32_t to) noexcept nogil

@@ -12,13 +12,11 @@ Before the loop and after it `canopen` talks through a `FrameBus`; during the lo
 
 import errno
 import os
-import select
-import socket
 import struct
-import time
 from typing import Protocol
 
 from drivers.raw_frames.can_library import can
+from rt_kernels.doors import select, socket, time
 
 FRAME = struct.Struct("=IB3x8s")  # can_id, length, data: struct can_frame of linux/can.h
 _EXTENDED, _REMOTE, _ERROR = 0x80000000, 0x40000000, 0x20000000

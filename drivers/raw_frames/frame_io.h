@@ -20,12 +20,15 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include "rt_kernels/doors.h"
 
 #define IO_BATCH 32
 
 static inline int64_t io_clock_ns(clockid_t clock)
 {
     struct timespec t;
+    if (IN_A_WORLD)
+        return hil_doors->clock_ns(clock == CLOCK_REALTIME);
     clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000LL + t.tv_nsec;
 }
@@ -45,6 +48,58 @@ static inline uint32_t io_load_le32(const uint8_t *p) { return p[0] | (uint32_t)
 static inline void io_store_le16(uint8_t *p, uint16_t v) { p[0] = (uint8_t)v; p[1] = (uint8_t)(v >> 8); }
 static inline void io_store_le32(uint8_t *p, uint32_t v) { io_store_le16(p, (uint16_t)v); io_store_le16(p + 2, (uint16_t)(v >> 16)); }
 
+/* The same three on the wires of a world. */
+static inline int io_send_frames_inside(int fd, const struct can_frame *frames, int count, const struct sockaddr_in *peer, int *error)
+{
+    int i;
+    for (i = 0; i < count; i++) {
+        const int sent = hil_doors->send(fd, frames + i, sizeof frames[i], peer);
+        if (sent < 0) {
+            *error = i ? EAGAIN : -sent;
+            return i;
+        }
+    }
+    return count;
+}
+static inline int io_receive_frames_inside(int fd, struct can_frame *frames, int64_t *came_ns, int64_t *bad, struct sockaddr_in *peer,
+                                           int *more, int *error)
+{
+    int taken, kept = 0;
+    for (taken = 0; taken < IO_BATCH; taken++) {
+        int64_t came;
+        const int size = hil_doors->receive(fd, frames + kept, sizeof frames[0], peer, &came);
+        if (size < 0) {
+            *error = size == -EAGAIN ? 0 : -size;
+            break;
+        }
+        if (size != sizeof frames[0] || frames[kept].can_dlc > 8) {
+            ++*bad;
+            continue;
+        }
+        if (came_ns)
+            came_ns[kept] = came;
+        kept++;
+    }
+    *more = taken == IO_BATCH;
+    return kept;
+}
+static inline int io_receive_datagrams_inside(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *age_ns, int *error)
+{
+    const int64_t now = hil_doors->clock_ns(0);
+    int i;
+    for (i = 0; i < count; i++) {
+        int64_t came;
+        const int size = hil_doors->receive(fd, buffer + (size_t)i * (size_t)stride, stride, NULL, &came);
+        if (size < 0) {
+            *error = size == -EAGAIN ? 0 : -size;
+            break;
+        }
+        length[i] = size > stride ? -1 : size;
+        age_ns[i] = now > came ? now - came : 0;
+    }
+    return i;
+}
+
 /* Sends `count` (at most IO_BATCH) frames, to `peer` or where the socket is connected to. Returns how many left; `*error` is 0 or errno. */
 static inline int io_send_frames(int fd, const struct can_frame *frames, int count, const struct sockaddr_in *peer, int *error)
 {
@@ -54,6 +109,8 @@ static inline int io_send_frames(int fd, const struct can_frame *frames, int cou
     *error = 0;
     if (count > IO_BATCH)
         count = IO_BATCH;
+    if (IN_A_WORLD)
+        return io_send_frames_inside(fd, frames, count, peer, error);
     memset(messages, 0, sizeof messages[0] * (size_t)count);
     for (i = 0; i < count; i++) {
         parts[i].iov_base = (void *)(frames + i);
@@ -116,6 +173,8 @@ static inline int io_receive_frames_stamped(int fd, struct can_frame *frames, in
     struct sockaddr_in senders[IO_BATCH];
     int i, got, kept = 0;
     *more = *error = 0;
+    if (IN_A_WORLD)
+        return io_receive_frames_inside(fd, frames, came_ns, bad, peer, more, error);
     memset(messages, 0, sizeof messages);
     for (i = 0; i < IO_BATCH; i++) {
         parts[i].iov_base = frames + i;
@@ -171,6 +230,8 @@ static inline int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int 
     *error = 0;
     if (count > IO_BATCH)
         count = IO_BATCH;
+    if (IN_A_WORLD)
+        return io_receive_datagrams_inside(fd, buffer, stride, count, length, age_ns, error);
     memset(messages, 0, sizeof messages[0] * (size_t)count);
     for (i = 0; i < count; i++) {
         parts[i].iov_base = buffer + (size_t)i * (size_t)stride;
@@ -197,18 +258,30 @@ static inline int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int 
 static inline int io_receive_from(int fd, uint8_t *buffer, int size, struct sockaddr_in *peer)
 {
     socklen_t length = sizeof *peer;
+    int64_t came;
+    if (IN_A_WORLD)
+        return hil_doors->receive(fd, buffer, size, peer, &came);
     return (int)recvfrom(fd, buffer, (size_t)size, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)peer, &length);
 }
 static inline int io_send_to(int fd, const uint8_t *buffer, int size, const struct sockaddr_in *peer)
 {
+    if (IN_A_WORLD)
+        return hil_doors->send(fd, buffer, size, peer);
     return (int)sendto(fd, buffer, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)peer, sizeof *peer);
 }
-static inline int io_send(int fd, const uint8_t *buffer, int size) { return (int)send(fd, buffer, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL); }
+static inline int io_send(int fd, const uint8_t *buffer, int size)
+{
+    if (IN_A_WORLD)
+        return hil_doors->send(fd, buffer, size, NULL);
+    return (int)send(fd, buffer, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
 
 /* Waits until one of the descriptors can be read, or the time has passed. */
 static inline int io_wait_readable(struct pollfd *fds, int count, int64_t timeout_ns)
 {
     struct timespec t;
+    if (IN_A_WORLD)
+        return hil_doors->wait_readable(fds, count, timeout_ns);
     if (timeout_ns < 0)
         timeout_ns = 0;
     t.tv_sec = timeout_ns / 1000000000LL;
@@ -222,12 +295,14 @@ static inline int io_set_fifo(int priority)
     struct sched_param p;
     memset(&p, 0, sizeof p);
     p.sched_priority = priority;
+    if (IN_A_WORLD)
+        return priority <= 0 ? 0 : EPERM;
     return priority <= 0 ? 0 : pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
 }
 static inline int io_set_core(int core)
 {
     cpu_set_t set;
-    if (core < 0)
+    if (core < 0 || IN_A_WORLD)
         return 0;
     CPU_ZERO(&set);
     CPU_SET(core, &set);

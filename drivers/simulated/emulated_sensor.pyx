@@ -3,8 +3,8 @@
 
 import contextlib
 import os
-import socket
 import tty
+from rt_kernels.doors import socket
 
 # What a wire of one device cannot do: records overtake each other in a network only, a stream is taken over by its newest client.
 ON_THE_NETWORK = frozenset(("sensor_rollover", "sensor_taken_over", "sensor_reorder"))
@@ -60,6 +60,11 @@ cdef class EmulatedSensor:
         s = self.closing.enter_context(bound(address, port))
         self.plug.wire.fd = s.fileno()
         return s.getsockname()[1]
+
+    @property
+    def fd(self):
+        """Descriptor of its end of the wire, -1 before `open`."""
+        return self.plug.wire.fd
 
     def gauge(self):
         """The six values as the plant gave them last, in counts."""

@@ -247,6 +247,7 @@ class Stand:
         line = [raw(drives["interface"])] if on_ethercat else []
         self._sockets: list[Any] = [*links, own, self._control, *line]
         at_sensor = own.open(address, variant, plant.sensor_scale)
+        self.link_ends, self.sensor_fd = [(s.getsockname()[1], s.fileno()) for s in links], own.fd
         faults = []
         for f in config["faults"]:
             number, value = wire_fault(f["name"], f.get("value"), variant)

@@ -1,17 +1,14 @@
 """Starts the stand in software as a process of its own, injects faults, stops it."""
 
 import json
-import select
-import socket
 import struct
-import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from drivers.simulated.injections import BY_NAME, served_by, wire_fault
+from rt_kernels.doors import select, socket, subprocess, time
 from rt_kernels.parameters import Command
 
 _REQUEST = struct.Struct("<IIiiddQ")

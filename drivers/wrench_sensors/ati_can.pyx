@@ -20,9 +20,7 @@ is a `device_fault`; a gauge at its full count is `saturated`. The bus itself: e
 """
 
 import contextlib
-import socket
 import struct
-import time
 import zlib
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
@@ -43,6 +41,7 @@ from drivers.raw_frames.can_library import can
 from drivers.raw_frames.can_link import FrameBus, open_link
 from drivers.wrench_sensors.rdt_scaling import FORCE_CODES, TORQUE_CODES, newton_metres_per_unit, newtons_per_unit
 from rt_kernels.parameters import Parameter, checked
+from rt_kernels.doors import socket, time
 
 cdef enum:
     FRAME = 16              # bytes of a struct can_frame

@@ -29,10 +29,7 @@ is `no_data`. Records that come while `ft_sequence` (the sensor's own sample cou
 `no_data`.
 """
 
-import select
-import socket
 import struct
-import time
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
@@ -47,6 +44,7 @@ from rt_kernels.sample cimport Sample
 from drivers.identity import SENSOR_CALIBRATION, SENSOR_SERIAL, checked_count, compare, identity_of_sensor
 from drivers.wrench_sensors import rdt_scaling, rdt_status
 from rt_kernels.parameters import Parameter, checked
+from rt_kernels.doors import select, socket, time
 
 cdef enum:
     RECORD = 36             # bytes of a record

@@ -16,7 +16,6 @@ one has noise), lost records by their number in a second, and a full count is `s
 """
 
 import struct
-import time
 
 from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t
 
@@ -28,6 +27,7 @@ from rt_kernels.codes cimport SENSOR_STATUS_SATURATED
 from drivers.identity import SENSOR_SERIAL, checked_count, compare, identity_of_sensor
 from drivers.wrench_sensors.serial_stream import LINE_PARAMETERS, checksum_of
 from rt_kernels.parameters import Parameter, checked
+from rt_kernels.doors import time
 
 CRC_GENERATOR = 0xA001
 COUNTS_PER_NEWTON, COUNTS_PER_NEWTON_METRE = 100, 1000

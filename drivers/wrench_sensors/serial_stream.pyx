@@ -23,9 +23,7 @@ believed are `stale`.
 """
 
 import contextlib
-import select
 import termios
-import time
 
 import serial
 
@@ -42,6 +40,7 @@ from rt_kernels.sample cimport Sample
 
 from drivers.identity import WrongDeviceError
 from rt_kernels.parameters import Parameter
+from rt_kernels.doors import select, time
 
 cdef enum:
     BACKLOG_TURNS = 64

@@ -11,18 +11,17 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
-import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
-from queue import Empty, Queue
 from typing import NamedTuple, TypedDict
 
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import ConfigurationError, HilError, InternalError
 from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
+from rt_kernels.doors import queue, subprocess, threading
 from rt_kernels.ring import SharedBlock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +72,7 @@ class Child:
             stdout=subprocess.PIPE,
             pass_fds=(block_fd, lifeline, *more),
         )
-        self._lines: Queue[Line] = Queue()
+        self._lines: queue.Queue[Line] = queue.Queue()
         self._error = ""
         self._reader = threading.Thread(target=self._read, name=f"{name}-answers", daemon=True)
         self._reader.start()
@@ -141,7 +140,7 @@ class Child:
         """Its next line. Raises InternalError when none comes in time."""
         try:
             return self._lines.get(timeout=timeout_s)
-        except Empty:
+        except queue.Empty:
             raise InternalError(f"the {self.name} process (pid {self.pid}) gave no answer within {timeout_s:g} s") from None
 
     def resume(self) -> None:
@@ -168,15 +167,21 @@ class Child:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            try:
-                message: Line = json.loads(line)
-            except ValueError:
-                continue
-            if "trouble" in message:
-                self.trouble = message["trouble"]
-            else:
-                self._error = message.get("error", "")
-                self._lines.put(message)
+            self._hear(line)
+        self._ended()
+
+    def _hear(self, line: bytes | str) -> None:
+        try:
+            message: Line = json.loads(line)
+        except ValueError:
+            return
+        if "trouble" in message:
+            self.trouble = message["trouble"]
+        else:
+            self._error = message.get("error", "")
+            self._lines.put(message)
+
+    def _ended(self) -> None:
         self._lines.put({"error": f"the {self.name} process ended"})
 
 
@@ -189,24 +194,49 @@ class Control:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.ended = False
+        self.terminated: list[int] = []
         self._rest = b""
+
+    def _read(self, most: int) -> bytes:
+        return os.read(self.descriptor, most)
+
+    def _unblock(self) -> None:
+        os.set_blocking(self.descriptor, False)
+
+    def settle(self, settings: TelemetrySettings) -> None:
+        """Keeps out of the loop's way: ordinary scheduling, the given cores."""
+        if hasattr(os, "sched_setscheduler"):
+            with contextlib.suppress(OSError):
+                os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            cores = set(settings.cores) & set(range(os.cpu_count() or 1))
+            if cores:
+                os.sched_setaffinity(0, cores)
+
+    def obey_terminations(self) -> None:
+        """SIGTERM is only noted, in `terminated`."""
+        signal.signal(signal.SIGTERM, lambda number, frame: self.terminated.append(number))
+
+    def prefer(self, niceness: int) -> None:
+        """Of this thread alone; where it is not permitted, as everybody."""
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, niceness)
 
     def first_line(self) -> bytes:
         """Waits for the first line."""
         while b"\n" not in self._rest:
-            part = os.read(self.descriptor, 1 << 20)
+            part = self._read(1 << 20)
             if not part:
                 raise EOFError("standard input ended before the settings came")
             self._rest += part
         line, self._rest = self._rest.split(b"\n", 1)
-        os.set_blocking(self.descriptor, False)
+        self._unblock()
         return line
 
     def line(self) -> Line | None:
         """The next whole line, or None. Sets `ended` at the end of the input."""
         if not self.ended:
             try:
-                part = os.read(self.descriptor, 1 << 16)
+                part = self._read(1 << 16)
                 self.ended = not part
                 self._rest += part
             except BlockingIOError:
@@ -227,6 +257,13 @@ class Task(NamedTuple):
     arguments: argparse.Namespace
 
 
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+PARENT: ContextVar[Callable[[str], None]] = ContextVar("parent", default=_print)  # who hears what this process says
+
+
 def serve(name: str, about: str, argv: list[str] | None, work: Callable[[Task, Control], Facts]) -> int:
     """The body of such a process: takes its task, does `work`, which says `ready` itself and returns what `closed` is to say.
 
@@ -238,11 +275,15 @@ def serve(name: str, about: str, argv: list[str] | None, work: Callable[[Task, C
     arguments = parser.parse_args(argv)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    control = Control(sys.stdin.fileno())
+    return obey(arguments, Control(sys.stdin.fileno()), work)
+
+
+def obey(arguments: argparse.Namespace, control: Control, work: Callable[[Task, Control], Facts]) -> int:
+    """Takes the task of the first line, does `work`, says how it ended. Returns the exit code."""
     try:
         start = json.loads(control.first_line())
         settings = TelemetrySettings.from_dict(start["settings"])
-        settle(settings)
+        control.settle(settings)
         task = Task(SharedBlock.attach(arguments.fd), settings, LogHeader.from_json(json.dumps(start["header"])), arguments)
         closed = work(task, control)
     except HilError as error:
@@ -255,17 +296,7 @@ def serve(name: str, about: str, argv: list[str] | None, work: Callable[[Task, C
     return 0
 
 
-def settle(settings: TelemetrySettings) -> None:
-    """Keeps out of the loop's way: ordinary scheduling, the given cores."""
-    if hasattr(os, "sched_setscheduler"):
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        cores = set(settings.cores) & set(range(os.cpu_count() or 1))
-        if cores:
-            os.sched_setaffinity(0, cores)
-
-
 def say(message: Line) -> None:
     """Writes a message for the parent as one line of JSON."""
     with contextlib.suppress(OSError):  # no listener is left; the log shows it
-        print(json.dumps(message), flush=True)
+        PARENT.get()(json.dumps(message))

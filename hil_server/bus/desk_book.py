@@ -6,10 +6,11 @@ import contextlib
 import hashlib
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from rt_kernels.doors import time
 
 SILENT_AFTER = 3.0  # s without a request or a sign of life of the holder; the client library gives one a second
 NAME_MAX = 64

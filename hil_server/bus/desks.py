@@ -13,7 +13,6 @@ Both desks serve at most `BUDGET` messages a call, so that a flood cannot keep t
 """
 
 import math
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from hil_server.bus.publisher import TokenBucket
 from hil_server.bus.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, Message, pack, unpack
 from hil_server.log.recoveries import FOLLOWING, RECOVERING, STOP, standing_in_words, why_not_begun, with_name
 from rt_kernels.codes import code_name, fault_names, mask
+from rt_kernels.doors import time
 from rt_kernels.layout import CODES, LAYOUT_HASH
 from rt_kernels.parameters import Command, TunableEntry
 from rt_kernels.ring import SharedBlock

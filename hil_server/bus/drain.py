@@ -11,12 +11,8 @@ and, should it die, starts again: whatever a client does to it, the log continue
 """
 
 import base64
-import contextlib
 import os
-import select
-import signal
 import sys
-import time
 
 import numpy as np
 
@@ -29,6 +25,7 @@ from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
 from hil_server.log.record import record_dtype
 from hil_server.log.writer import LogWriter
+from rt_kernels.doors import select, time
 from rt_kernels.late_ticks import LateTicks
 from rt_kernels.layout import LAYOUT_HASH
 from rt_kernels.ring import SharedBlock
@@ -139,12 +136,12 @@ class Recorder:
         }
 
 
-def run(recorder: Recorder, control: Control, terminated: list[int]) -> tuple[Facts, str | None]:
+def run(recorder: Recorder, control: Control) -> tuple[Facts, str | None]:
     """Until the run ends. Returns the facts of the server and why the run is incomplete (None when it is not)."""
     next_look, finished_at = time.monotonic(), None
     while True:
         select.select([control.descriptor], [], [], max(0.0, next_look - time.monotonic()))
-        if terminated:
+        if control.terminated:
             return {}, "the telemetry process was stopped (SIGTERM) before the run ended"
         line = control.line()
         if line is not None:
@@ -171,8 +168,7 @@ def _late_watch(fd: int, core: int, trace: int = 1) -> LateWatch:
 def work(task: Task, control: Control) -> Facts:
     """Empties the ring into the log and onto the bus until the run ends; returns the summary."""
     block, settings, header, arguments = task
-    terminated: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: terminated.append(number))
+    control.obey_terminations()
     bus = None
     if any(getattr(settings, key) for key in ADDRESSES):
         bus = BusKeeper(arguments.fd, arguments.lifeline, settings, header.to_json())
@@ -183,10 +179,9 @@ def work(task: Task, control: Control) -> Facts:
         if bus is not None:
             bus.close({})
         raise
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)  # of this thread alone; where it is not permitted, as everybody
+    control.prefer(PRIORITY)
     say({"ready": {} if bus is None else bus.endpoints, "layout": LAYOUT_HASH})
-    facts, reason = run(recorder, control, terminated)
+    facts, reason = run(recorder, control)
     return recorder.close(facts, reason)
 
 

@@ -5,12 +5,11 @@ the process that clients can reach holds nothing that a run needs: a new one is 
 """
 
 import logging
-import threading
-import time
 
 from hil_server.bus.child import Child, LogState
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import HilError
+from rt_kernels.doors import threading, time
 
 logger = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
 

@@ -7,6 +7,7 @@ from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import InternalError
 from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
+from rt_kernels.doors import made_as
 from rt_kernels.ring import SharedBlock
 
 
@@ -30,7 +31,7 @@ class TelemetryProcess:
         reading, writing = os.pipe2(os.O_CLOEXEC)
         try:
             more = () if settings.late is None else (settings.late["fd"],)
-            self = cls(Child("hil_server.bus.drain", "telemetry", block_fd, reading, more), writing)
+            self = cls(made_as("child", Child)("hil_server.bus.drain", "telemetry", block_fd, reading, more), writing)
         finally:
             os.close(reading)
         try:

@@ -11,7 +11,6 @@ maps), `final` when the run is over.
 Sending never waits: ZeroMQ drops for a subscriber whose queue is full, and for no other.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -21,6 +20,7 @@ import zmq
 from hil_server.bus.wire import FULL, REQUIREMENTS, SLOW, STATUS, Message, Socket, pack
 from hil_server.log.header import LogHeader
 from rt_kernels.codes import STOP_FAULTS
+from rt_kernels.doors import time
 from rt_kernels.layout import FIELDS
 
 MAX_RATE = 100.0  # batches per second of the wall clock, on average

@@ -13,12 +13,8 @@ import contextlib
 import json
 import logging
 import os
-import queue
 import resource
-import select
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar, cast
 
@@ -36,6 +32,7 @@ from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
 from hil_server.log.record import record_dtype
 from hil_server.requirements import CONFIGURATION, Requirement, Watch, of_configuration
+from rt_kernels.doors import queue, select, threading, time
 from rt_kernels.layout import FIELDS, LAYOUT_HASH
 from rt_kernels.parameters import Command, TunableEntry
 from rt_kernels.ring import SharedBlock

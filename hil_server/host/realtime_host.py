@@ -37,6 +37,8 @@ class RealtimeHost:
     core: of the loop thread (none given: the last isolated core, else the last one allowed; -1 on a machine with one core).
     priority: SCHED_FIFO priority wanted; the attribute is 0 when it cannot be had."""
 
+    watched = True  # the kernel is asked for the causes of late ticks
+
     def __init__(self, core: int | None = None, priority: int = LOOP_PRIORITY) -> None:
         self.core = choose_core() if core is None else core
         self.priority = priority

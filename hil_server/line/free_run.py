@@ -4,7 +4,6 @@ A simulation repeats itself to the last bit, so its log need not hold every tick
 `hil_server.run.replay` runs the whole simulation again and compares them.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -13,6 +12,7 @@ from hil_server.config.files import Done
 from hil_server.line.assembly import Assembly
 from hil_server.log.moments import MOMENTS, Moments
 from hil_server.log.record import record_dtype
+from rt_kernels.doors import threading
 from rt_kernels.loop import LoopLine
 
 # what happens once and matters: a tick in which one of these changes is always kept
@@ -42,7 +42,7 @@ def blocks(test: Assembly, at_pause: Callable[[], None] | None = None) -> Iterat
         except BaseException as error:
             failed.append(error)
 
-    thread = threading.Thread(target=loop, name="loop")
+    thread = threading.Thread(target=loop, name="free-running loop")
     test.block.heartbeat()
     thread.start()
     try:

@@ -7,7 +7,6 @@ reader and the text for another process go over the fields. Where its value come
 import base64
 import json
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -16,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from hil_server.log.format import MAX_AUX, Facts, LogError
 from hil_server.log.record import AuxChannel, aux_channels
+from rt_kernels.doors import time
 from rt_kernels.layout import CODES, LAYOUT_HASH, SAMPLE_DTYPE
 from rt_kernels.parameters import TunableEntry
 from rt_kernels.stages import FORMER_ROLES

@@ -1,10 +1,10 @@
 """Writes the log of a run (`reader` says how the file is built)."""
 
 import errno
+import io
 import json
 import os
 import struct
-import time
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,6 +53,7 @@ from hil_server.log.record import (
     record_dtype,
     ros2_schema,
 )
+from rt_kernels.doors import disk, time
 
 CHECKPOINT_CHANNEL = 2
 
@@ -222,13 +223,14 @@ class LogWriter:
             return not self.reasons
         self.closed = True
         self.flush()
-        while not self._end(facts or {}) and self._give_way():
-            pass
+        freed = 0
+        while not self._try_put(ending := self._ending(facts or {})) and freed < len(ending) and self._chunks:
+            freed += self._give_way()
         self._close_file()
         return not self.reasons
 
-    def _end(self, facts: Facts) -> bool:
-        """Metadata `end` and summary, both or none of them."""
+    def _ending(self, facts: Facts) -> bytes:
+        """Metadata `end` and summary, as they follow on what is in the file."""
         end = {
             "complete": json.dumps(not self.reasons),
             "reasons": json.dumps(self.reasons),
@@ -236,33 +238,31 @@ class LogWriter:
             "lost_ticks": str(self.lost_ticks),
             "facts": json.dumps(facts, default=str),
         }
-        start, metadata = self._offset, list(self._metadata)
+        file, start, metadata = self._file, self._offset, list(self._metadata)
+        self._file = taken = io.BytesIO()
         try:
             self._put_metadata("end", end)
             self._put_summary()
-        except OSError as error:
-            self._offset, self._metadata = start, metadata
-            self._failed(error)
-            return False
-        return True
+        finally:
+            self._file, self._offset, self._metadata = file, start, metadata
+        return taken.getvalue()
 
-    def _give_way(self) -> bool:
-        """On a full disk the newest chunk makes room for the end, which says why the run is incomplete. False when there is none."""
-        if not self._chunks:
-            return False
+    def _give_way(self) -> int:
+        """On a full disk the newest chunk makes room for the end, which says why the run is incomplete. Returns the bytes that it had. A
+        disk that takes the end not even in their place keeps all other chunks: what is in them is read without an end."""
         chunk = self._chunks.pop()
         ticks = chunk.uncompressed_size // self._chunk.itemsize
         self.ticks, self.lost_ticks = self.ticks - ticks, self.lost_ticks + ticks
         self._times = (self._times[0], self._chunks[-1].message_end_time if self._chunks else self._times[0])
-        self._offset = chunk.chunk_start_offset
+        freed, self._offset = self._offset - chunk.chunk_start_offset, chunk.chunk_start_offset
         self._cut()
-        return True
+        return freed
 
     def _close_file(self) -> None:
         if self.path is None:
             return
         try:
-            os.fsync(self._file.fileno())
+            disk.sync(self._file)
         except OSError as error:
             self._failed(error)
         finally:
@@ -365,12 +365,12 @@ def _new_file(path: str) -> BinaryIO:
     """An empty file in the folder of `path`, without that name yet. Raises OSError, FileExistsError where the name is taken."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-    return open(f"{path}.{os.getpid()}", "xb", buffering=0)
+    return disk.new_file(f"{path}.{os.getpid()}")
 
 
 def _give_name(file: BinaryIO, path: str) -> None:
     """The name at last, when what is in the file is on the disk. Raises OSError, FileExistsError where the name is taken by now."""
-    os.fsync(file.fileno())
+    disk.sync(file)
     try:
         os.link(file.name, path)  # unlike a rename never over another file
     except FileExistsError:

@@ -7,7 +7,6 @@ deadman held, or a command comes. A stand of hardware is never restored: there t
 """
 
 import base64
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -19,6 +18,7 @@ from hil_server.log.checkpoint import Checkpoint
 from hil_server.log.reader import Log
 from hil_server.log.record import record_dtype
 from hil_server.run.branch import Resumed
+from rt_kernels.doors import time
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
 

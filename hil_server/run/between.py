@@ -11,7 +11,6 @@ a variant that tripped and was recovered from. Any other continues after
 `pause_s` seconds, unless `hold` comes in them. Ctrl-C ends the programme in either case.
 """
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from hil_server.bus.expiry import UntilWhen
 from hil_server.bus.peers import Peers
 from hil_server.bus.wire import COMMAND, DESK, REPLY, STATUS, Curve, DoorKeeper, MalformedError, bind, pack, unpack
 from hil_server.values import Document, Given
+from rt_kernels.doors import time
 from rt_kernels.layout import LAYOUT_HASH
 
 ON, WAIT, END = "start", "hold", "stop"

@@ -3,11 +3,11 @@
 import contextlib
 import logging
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from hil_server.errors import ConfigurationError
+from rt_kernels.doors import time
 
 logger = logging.getLogger(__name__)
 

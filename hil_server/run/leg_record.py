@@ -2,12 +2,12 @@
 the signature of the stand file, as long as the machine runs, a day at most. A run on hardware asks for it."""
 
 import json
-import time
 from pathlib import Path
 
 from hil_server.config import files
 from hil_server.errors import ConfigurationError
 from hil_server.log.header import FORCED
+from rt_kernels.doors import time
 
 LASTS_S = 24 * 3600.0
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from hil_server.config.files import Done
 from hil_server.interrupts import counted, look
 from hil_server.line.assembly import Assembly
+from rt_kernels.doors import time
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 COMMANDS, PHASES = CODES["command"], {number: name for name, number in CODES["phase"].items()}

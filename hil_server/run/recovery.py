@@ -6,7 +6,6 @@ ports that have a method `recover` are asked for it here, in a thread of its own
 """
 
 import logging
-import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from hil_server.log.record import record_dtype
 from hil_server.log.recoveries import FOLLOWING, RECOVER, RECOVERING, name_of_arguments, standing_in_words, why_not_begun
 from hil_server.roles import Port
 from rt_kernels.codes import fault_names
+from rt_kernels.doors import threading
 from rt_kernels.ring import SharedBlock
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,6 @@ is closed in each case, and the exit code is 130.
 
 import contextlib
 import logging
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +42,7 @@ from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
 from hil_server.run.stand import begun, counters, opened_in_order, stand_of, who_is_there
 from hil_server.values import Document
+from rt_kernels.doors import made_as, threading, time
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.parameters import Command
 
@@ -191,7 +190,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Documen
         config = tared(config)
     log = new_log(options.out, setup.test.name)
     with contextlib.ExitStack() as stack:
-        host = stack.enter_context(RealtimeHost())
+        host: RealtimeHost = stack.enter_context(made_as("host", RealtimeHost)())
         context = assembly.base_context(config)
         context["loop_core"] = host.core
         control: StandControl | None = None
@@ -339,7 +338,8 @@ def _foreseen(config: TestConfig, test: Assembly, options: Options) -> "Predicti
     if _in_air(config):
         return None
     with interrupts.heard(), working("prediction", options.quiet) as done:
-        return predict(config, test, done)
+        found: Prediction = made_as("predict", predict)(config, test, done)
+        return found
 
 
 def _delays_known(config: TestConfig, options: Options) -> list[str]:
@@ -376,7 +376,7 @@ def _telemetry_settings(
     return TelemetrySettings.from_table(
         test.config.document["telemetry"], str(log), cores=others, journal=str(log.with_name("commands.jsonl").absolute()), desk=desk,
         stand_control=None if control is None else control.address,
-        late={"fd": test.line.clock.late.fd, "core": host.core},
+        late={"fd": test.line.clock.late.fd, "core": host.core} if host.watched else None,
         commands={name: [command.phases, command.numbers, command.names, command.targets] for name, command in commands.items()},
     )  # fmt: skip
 

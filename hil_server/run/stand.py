@@ -13,6 +13,7 @@ from hil_server.line import assembly
 from hil_server.line.context import Context
 from hil_server.roles import Port
 from hil_server.values import Document
+from rt_kernels.doors import made_as
 
 if TYPE_CHECKING:
     from drivers.simulated.stand_server_client import StandControl, StandProcess
@@ -64,9 +65,10 @@ def virtual_stand(config: TestConfig, context: Context, host: "RealtimeHost", be
     for table, value in beside.items():
         keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
     try:
-        return StandProcess(keys)
+        found: StandProcess = made_as("stand", StandProcess)(keys)
     except (ValueError, ConnectionError) as error:
         raise DeviceError(f"virtual stand: {error}") from error
+    return found
 
 
 @contextlib.contextmanager

@@ -346,6 +346,19 @@ def test_disk_that_stays_full(tmp_path, header, make_records, room):
         assert log.incomplete == ["log: No space left on device"] and log.end["lost_ticks"] == writer.lost_ticks
 
 
+def test_disk_on_which_others_take_what_is_freed(tmp_path, header, make_records):
+    """The record stays, whatever its end finds: found by `hil-server world --seed 9`."""
+    with (tmp_path / "full.mcap").open("w+b") as file:
+        disk = FullDisk(file, 10**9)
+        writer = LogWriter(disk, header)
+        writer.write(make_records(1000))
+        disk.room = 0
+        assert writer.close() is False
+    log = read_log(tmp_path / "full.mcap")
+    assert log.ticks == writer.ticks >= 800 and writer.ticks + writer.lost_ticks == 1000
+    assert list(log.records["tick"]) == [*range(log.ticks)] and log.incomplete
+
+
 def test_dev_full(header, make_records):
     """The kernel's own full device: the head cannot be written, and that is an error before the run."""
     with open("/dev/full", "wb", buffering=0) as file, pytest.raises(OSError, match="No space"):

@@ -1,0 +1,45 @@
+"""`hil-server world`: live runs in virtual time with everything that may go wrong, drawn from seeds (`hil_server.world`)."""
+
+import argparse
+
+from hil_server.values import Document
+
+GROUP = "run a test"
+ORDER = 37
+SUMMARY = "flies live runs in virtual time with faults drawn from seeds, and judges them"
+EXAMPLES = (
+    ("hil-server world docking --seeds 100", "a hundred runs, each with faults of its own; violations with the test that repeats them"),
+    ("hil-server world docking --seed 7", "run 7 again: what went wrong in it, when, and how it ended"),
+)
+REMAINS = "nothing was written"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server world`."""
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file, or name of a shipped one (default: the shipped docking)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key; may be repeated")
+    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="how many (default: 10)")
+    parser.add_argument("--first", type=int, default=1, metavar="S", help="the first of them (default: 1)")
+    parser.add_argument("--seed", type=int, metavar="S", help="this one alone, with a picture of who had the word when")
+    parser.add_argument("--within", type=float, default=20.0, metavar="SECONDS", help="something goes wrong within so long (default: 20)")
+    parser.add_argument("--force", action="store_true", help="flies although the predicted contact differs from the one in orbit")
+
+
+def run(args: argparse.Namespace) -> Document:
+    """Flies the seeds; exit code 1 if something was violated."""
+    import logging
+
+    from hil_server.config import load_test
+    from hil_server.world.events import drawn
+    from hil_server.world.hunter import NO_BUS, hunt
+    from hil_server.world.picture import picture
+
+    config = load_test(args.config, [*NO_BUS, *args.set])
+    logging.getLogger("hil_server").setLevel(logging.CRITICAL)  # what goes wrong in the runs is theirs
+    if args.seed is not None:
+        print(picture(config, args.seed, drawn(args.seed, args.within), args.force))
+    seeds = [args.seed] if args.seed is not None else range(args.first, args.first + args.seeds)
+    result = hunt(config, seeds, args.within, print, args.force)
+    print(f"{sum(result.ends.values())} runs, {result.ticks} ticks, {result.world_s:.0f} s of world time: {dict(result.ends)}; "
+          f"{len(result.found)} violate something")  # fmt: skip
+    return result.as_json() | {"exit_code": 1 if result.found else 0}

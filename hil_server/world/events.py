@@ -1,0 +1,169 @@
+"""What goes wrong in a run, each at its time since the loop began; drawn from a seed, or given."""
+
+import errno
+import random
+from collections.abc import Sequence
+from typing import BinaryIO, NamedTuple
+
+from drivers.simulated import world
+from drivers.simulated.injections import BY_NAME
+from hil_server.world.surroundings import ROLES, WIRES, Thread, children
+from rt_kernels import disk
+from rt_kernels.layout import CODES
+from rt_kernels.ring import SharedBlock
+
+ON_WIRES = ("loss", "delay", "repeat", "reorder", "truncate", "corrupt")
+ON_DISK = ("short", "full", "error")
+INJECTED = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "drive_emergency", "drive_heartbeat_lost", "drive_lost",
+            "link_silent", "sensor_silent", "sensor_lost", "sensor_delay", "sensor_stale", "sensor_taken_over", "sensor_device_fault",
+            "signals_silent", "emergency_stop", "leg_stuck", "leg_runaway", "transducer_offset")  # fmt: skip
+COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
+
+
+class Event(NamedTuple):
+    """where: a wire, the role of a task that stalls, a fault of the stand with its index, a command, or nothing. direction of a wire: 0 to
+    the device, 1 from it, -1 both. share: of messages. amount: ns of a delay, a repetition, a spread, a stall, a jump; bytes that are left
+    of a message, or that a write takes."""
+
+    kind: str
+    where: str
+    from_s: float
+    until_s: float = 0.0
+    share: float = 1.0
+    amount: int = 0
+    direction: int = -1
+
+    def __repr__(self) -> str:
+        return f"Event({', '.join(map(repr, self))})"
+
+    @property
+    def lasts_until_s(self) -> float:
+        """When it is over."""
+        return max(self.until_s, self.from_s + 1e-9 * self.amount * (self.kind == "stall"))
+
+
+def drawn(seed: int, length_s: float) -> list[Event]:
+    """The events of a seed in a run of this length: one to six, of one to three kinds, so that some meet."""
+    draw = random.Random(seed)
+    kinds = draw.sample(("wire", "wire", "stall", "inject", "command", "disk", "kill", "clock"), draw.randint(1, 3))
+    found = [_one(draw, draw.choice(kinds), length_s) for _ in range(draw.randint(1, 6))]
+    return sorted(found, key=lambda event: event.from_s)
+
+
+def _one(draw: random.Random, kind: str, length_s: float) -> Event:
+    at = round(draw.uniform(0.02, length_s), 4)
+    until = round(at + draw.choice((0.001, 0.005, 0.02, 0.1, 0.5, 2.0)) * draw.uniform(0.5, 2.0), 4)
+    if kind == "wire":
+        name = draw.choice(ON_WIRES)
+        where = draw.choice(("drives 0", "drives 1", "signals", "sensor"))
+        amount = {"truncate": draw.randint(0, 20)}.get(name, round(draw.choice((1e5, 1e6, 1e7, 1e8)) * draw.uniform(0.5, 2.0)))
+        return Event(name, where, at, until, draw.choice((0.01, 0.1, 0.5, 1.0)), amount, draw.choice((-1, 0, 1)))
+    if kind == "stall":
+        return Event("stall", draw.choice(ROLES[:5]), at, amount=round(draw.choice((1e6, 1e7, 1e8, 1e9)) * draw.uniform(0.5, 2.0)))
+    if kind == "inject":
+        return Event("inject", f"{draw.choice(INJECTED)}:{draw.randint(0, 1)}", at, until)
+    if kind == "command":
+        return Event("command", draw.choice(COMMANDS), at)
+    if kind == "disk":
+        return Event("disk", draw.choice(ON_DISK), at, draw.choice((until, 1e6)), amount=draw.randint(1, 100_000))
+    if kind == "kill":
+        return Event("kill", "telemetry", at)
+    return Event("clock", "", at, amount=round(draw.uniform(-1e10, 1e10)))
+
+
+def put_on_wires(events: Sequence[Event]) -> list[int]:
+    """Tells the world of what happens on wires and to tasks. Returns the numbers of those events."""
+    return [
+        world.add_event(e.kind, (ROLES if e.kind == "stall" else WIRES).index(e.where), e.direction, e.from_s, e.until_s, e.share, e.amount)
+        for e in events
+        if e.kind in ON_WIRES or e.kind == "stall"
+    ]
+
+
+def of_stand(events: Sequence[Event]) -> list[dict[str, object]]:
+    """Faults of the stand, as its configuration has them."""
+    found = []
+    for e in events:
+        if e.kind == "inject":
+            name, index = e.where.split(":")
+            plant = BY_NAME[name].at == "plant"
+            found.append({"name": name, "index": int(index), "at_s": e.from_s + 0.05, "duration_s": 0.0 if plant else e.until_s - e.from_s})
+    return found
+
+
+class Actor:
+    """Does what happens at a moment: commands of an operator, the end of a process, a jump of the time of day. A task of its own."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = [e for e in events if e.kind in ("command", "kill", "clock")]
+        self._thread = Thread(target=self._act, name="operator")
+
+    def begin(self) -> None:
+        """When the loop does."""
+        if self._events:
+            self._thread.start()
+
+    def end(self) -> None:
+        """The run is over."""
+        self._thread.kill()
+        if self._events and self._thread.ident is not None:
+            self._thread.join()
+
+    def _act(self) -> None:
+        block = SharedBlock.attach(children["telemetry"].block_fd)
+        for e in self._events:
+            world.wait(world.armed_ns() + round(1e9 * e.from_s))
+            if e.kind == "command":
+                try:
+                    block.push_command(CODES["command"][e.where], source=0)
+                except BufferError:
+                    pass  # the loop takes none: it stalls, or has ended
+            elif e.kind == "kill":
+                children[e.where].thread.kill()
+            else:
+                world.step_wall(e.amount)
+
+
+class FaultyFile:
+    """A file on a disk with events."""
+
+    def __init__(self, file: BinaryIO, events: Sequence[Event]) -> None:
+        self._file, self._events = file, events
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._file, name)
+
+    def _now(self, *kinds: str) -> Event | None:
+        armed = world.armed_ns()
+        at = 1e-9 * (world.now_ns() - armed)
+        return next((e for e in self._events if e.where in kinds and armed >= 0 and e.from_s <= at < e.until_s), None)
+
+    def write(self, data: memoryview) -> int:
+        """As much as the disk takes. Raises OSError."""
+        if self._now("error"):
+            raise OSError(errno.EIO, "Input/output error")
+        if found := self._now("full"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        if found := self._now("short"):
+            data = data[: found.amount]
+        return self._file.write(data)
+
+    def sync(self) -> None:
+        """Nothing is lost in a world that ends with its process. Raises OSError."""
+        if self._now("error"):
+            raise OSError(errno.EIO, "Input/output error")
+
+
+class Disk:
+    """What a world has in the place of rt_kernels.disk."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = [e for e in events if e.kind == "disk"]
+
+    def new_file(self, path: str) -> FaultyFile:
+        """A file that was not there. Raises OSError."""
+        return FaultyFile(disk.new_file(path), self._events)
+
+    def sync(self, file: FaultyFile) -> None:
+        """What is in the file is on the disk. Raises OSError."""
+        file.sync()

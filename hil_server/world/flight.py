@@ -1,0 +1,91 @@
+"""One live run in a world."""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from drivers.simulated import world
+from hil_server.config import TestConfig
+from hil_server.config.files import Done
+from hil_server.line.assembly import Assembly
+from hil_server.predict.prediction import Prediction, predict
+from hil_server.run.session import Options, run_live
+from hil_server.values import Document
+from hil_server.world import surroundings
+from hil_server.world.events import Actor, Disk, Event, of_stand, put_on_wires
+from hil_server.world.processes import NoHost, TaskChild, TaskStand, drive_log
+from rt_kernels import doors
+
+LONGEST_S = 1800.0  # of world time: a task that waits longer is killed
+FRAMES = 2_000_000  # most that are noted of a run
+
+
+_predictions: dict[tuple[int, str], Prediction] = {}
+
+
+def _predicted(config: TestConfig, test: Assembly, done: Done) -> Prediction:
+    """The prediction of one configuration and one ledger of delays is made once: it has no part in what happens."""
+    key = id(config), repr(test.ledger)
+    if key not in _predictions:
+        _predictions[key] = predict(config, test, done)
+    return _predictions[key]
+
+
+@dataclass
+class Flight:
+    """Its outcome. left: what was still there at the end, in words; frames: CAN frames as the server sent and received them (world.FRAME);
+    drives: what the drives noted of their states (StandLoop.states); turns: hand-overs of the baton (world.TURN), names: of tasks;
+    began_ns: world time of the loop's begin; ran_s: how long it ran."""
+
+    seed: int
+    events: Sequence[Event]
+    log: Path
+    summary: Document = field(default_factory=dict)
+    error: BaseException | None = None
+    left: list[str] = field(default_factory=list)
+    frames: np.ndarray = field(default_factory=lambda: np.zeros(0, world.FRAME))
+    drives: np.ndarray = field(default_factory=lambda: np.zeros((0, 6), np.int64))
+    turns: np.ndarray = field(default_factory=lambda: np.zeros(0, world.TURN))
+    names: dict[int, str] = field(default_factory=dict)
+    began_ns: int = -1
+    ran_s: float = 0.0
+    world_s: float = 0.0
+
+
+def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), *, turns: int = 0, force: bool = False) -> Flight:
+    """A live run on the virtual stand over its wires, in virtual time; the same seed, events and configuration give the same log. turns: so
+    many hand-overs of the baton are noted. force: as of `hil-server run`."""
+    flight = Flight(seed, events, out / "run.mcap")
+    world.begin(seed)
+    began = world.now_ns()
+    world.limit(began + round(1e9 * LONGEST_S))
+    put_on_wires(events)
+    world.keep_frames(FRAMES)
+    if turns:
+        world.keep_turns(turns)
+    drive_log.clear()
+    faults = of_stand(events)
+    options = Options(out=str(out), quiet=True, report=False, force=force, stand={"faults": faults} if faults else {})
+    parts = {"child": TaskChild, "stand": TaskStand, "host": NoHost, "disk": Disk(events), "predict": _predicted}
+    try:
+        with doors.opened(surroundings.modules(**parts)), contextlib.ExitStack() as end:
+            actor = Actor(events)
+            end.callback(actor.end)
+            surroundings.with_the_loop.append(actor.begin)
+            flight.summary = run_live(config, options)
+    except (Exception, world.Killed) as error:
+        flight.error = error
+    flight.world_s = 1e-9 * (world.now_ns() - began)
+    flight.ran_s = 1e-9 * surroundings.loop_ran_ns()
+    flight.began_ns, flight.frames, flight.turns = world.armed_ns(), world.frames(), world.turns()
+    flight.drives = drive_log[-1] if drive_log else flight.drives
+    flight.left, flight.names = list(surroundings.died), dict(surroundings.names)
+    if open_sockets := world.open_sockets():
+        flight.left.append(f"{open_sockets} sockets of the world are open")
+    if world.stuck():
+        flight.left.append("no task was due ever again")
+    world.end()
+    return flight

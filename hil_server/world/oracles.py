@@ -1,0 +1,181 @@
+"""What must hold of every run, whatever goes wrong in it. Each says in words what did not hold, and where."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from hil_server.config import TestConfig
+from hil_server.judge.faults import STOP
+from hil_server.log.reader import Log, read_log
+from hil_server.run.replay import replay
+from hil_server.world.flight import Flight
+from hil_server.world.surroundings import WIRES
+from rt_kernels.layout import CODES, FAULTS
+
+STATE, PHASE = CODES["safety_state"], CODES["phase"]
+RPDO1, TPDO1 = 0x200, 0x180
+ENABLED_WORD, SWITCHED_ON, OPERATION_ENABLED, STATE_MASK = 0x0F, 0x23, 0x27, 0x6F
+FRESH_PERIODS = 3.5  # a status is fresh that came within so many periods
+SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
+KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
+SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
+STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
+
+
+def violations(flight: Flight, config: TestConfig) -> list[str]:
+    """Everything that did not hold of this flight; empty when all did."""
+    found = [f"left over: {one}" for one in flight.left]
+    if flight.error is not None:
+        return [*found, f"ended by {type(flight.error).__name__}: {flight.error}"]
+    log = read_log(flight.log)
+    for oracle in ORACLES:
+        found += [f"{oracle.__name__}: {words}" for words in oracle(flight, config, log)]
+    return found
+
+
+def setpoints(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """Inside stroke, rate and acceleration at every frame."""
+    legs, period = config.setup.stand.parked, config.setup.test.period_ns * 1e-9
+    r = log.records
+    sent = r["safety_state"] != STATE["not_armed"]
+    y, v = r["leg_setpoint"], r["leg_rate_setpoint"]
+    if not np.isfinite(y).all():
+        yield f"not finite at tick {r['tick'][~np.isfinite(y).all(axis=1)][0]}"
+        return
+    next_to = sent[1:] & sent[:-1] & (np.diff(r["tick"]) == r["periods"][1:])
+    for name, wrong in (
+        ("stroke", (sent & ((y < legs.leg_length_min - 1e-12) | (y > legs.leg_length_max + 1e-12)).any(axis=1))[1:]),
+        ("rate", next_to & (np.abs(np.diff(y, axis=0)) > legs.leg_rate_max * period + 1e-9).any(axis=1)),
+        ("acceleration", next_to & (np.abs(np.diff(v, axis=0)) > legs.leg_acceleration_max * period + 1e-9).any(axis=1)),
+        ("own rate", next_to & (np.abs(np.diff(y, axis=0) - v[1:] * period) > 1e-9).any(axis=1)),
+    ):
+        if wrong.any():
+            yield f"{name} at tick {r['tick'][1:][wrong][0]}, {wrong.sum()} frames"
+
+
+def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """As they leave for the drives: setpoints of an enabled axis move by no more than the rate, and no axis is enabled without a fresh
+    status that says it may be."""
+    period = config.setup.test.period_ns
+    f = flight.frames[flight.frames["wire"] <= WIRES.index("drives 2")]
+    data = f["data"].astype(np.int64)
+    word = data[:, 0] | data[:, 1] << 8
+    counts = (data[:, 2] | data[:, 3] << 8 | data[:, 4] << 16 | data[:, 5] << 24).astype(np.uint32).view(np.int32) if len(f) else word
+    most = config.setup.stand.parked.leg_rate_max * 1e-9 * period * 1e6 + 1.5
+    for wire in np.unique(f["wire"]):
+        here = f["wire"] == wire
+        for node in np.unique(f["id"][here & (f["id"] & ~np.uint32(0x7F) == RPDO1)]) - RPDO1:
+            told = here & (f["id"] == RPDO1 + node) & (f["heard"] == 0)
+            on, at = word[told] == ENABLED_WORD, f["at_ns"][told]
+            moved = np.abs(np.diff(counts[told].astype(np.int64)))
+            if (wrong := on[1:] & on[:-1] & (moved > most)).any():
+                yield f"node {node} on {WIRES[wire]}: setpoint moves by {moved[wrong].max()} counts at {_at(flight, at[1:][wrong][0])}"
+            heard = np.flatnonzero(here & (f["id"] == TPDO1 + node) & (f["heard"] == 1) & (f["length"] == 6))
+            for k in np.flatnonzero(on & ~np.concatenate([[False], on[:-1]])):
+                before = np.searchsorted(f["at_ns"][heard], at[k], side="right") - 1
+                if before < 0:
+                    yield f"node {node} on {WIRES[wire]}: enabled before it answered"
+                    continue
+                age, last = at[k] - f["at_ns"][heard[before]], word[heard[before]] & STATE_MASK
+                if age > FRESH_PERIODS * period:
+                    yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])}, its status is {1e-6 * age:.1f} ms old"
+                elif last not in (SWITCHED_ON, OPERATION_ENABLED):
+                    yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])} in state 0x{last:02X}"
+
+
+def record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """A good verdict only with a whole record; what is called whole is."""
+    whole = log.complete and not log.missing() and not log.damaged()
+    if flight.summary["complete"] and not whole:
+        yield f"called complete: {log.incomplete}, missing {log.missing()[:3]}"
+    if flight.summary["exit_code"] == 0 and not (whole and flight.summary["complete"]):
+        yield f"exit code 0 without a whole record: {log.incomplete}"
+    if log.ticks and not whole and not flight.summary.get("record_lost") and flight.summary["complete"]:
+        yield "record lost without a word"
+
+
+def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """What was there when the record was lost stays."""
+    losses = [e.from_s for e in flight.events if e.kind == "kill" or (e.kind == "disk" and e.where != "short")]
+    ran_s = 1e-9 * (log.records["time_ns"][-1] if log.ticks else 0)
+    least = min([*losses, flight.ran_s]) - KEPT_S
+    if ran_s < least and all(e.kind != "stall" for e in flight.events):
+        yield f"the log ends at {ran_s:.3f} s, all was well until {least + KEPT_S:.3f} s"
+
+
+def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """Held, parked or closed: setpoints at rest, the drives without power where their wires let them know."""
+    s = flight.summary
+    if not log.ticks:
+        return
+    last = log.records[-1]
+    if s["complete"] and (np.abs(last["leg_rate_setpoint"]) > 1e-4).any() and int(last["safety_state"]) in (0, 1):
+        yield f"the last setpoints move, {np.abs(last['leg_rate_setpoint']).max():.3g} m/s"
+    heard_s = 1e-9 * last["time_ns"] - SEEN_S
+    if all(e.kind in ("command", "disk", "kill", "clock", "repeat") or e.lasts_until_s < heard_s for e in flight.events):
+        for axis in range(6):
+            rows = flight.drives[flight.drives[:, 1] == axis]
+            if len(rows) and rows[-1, 2] == 4:
+                yield f"drive {axis} is enabled after the end"
+
+
+def stopping(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """A trip comes to rest within the time that braking takes."""
+    limits = config.setup.stages["safety"].keys
+    within = config.setup.stand.parked.leg_rate_max / limits.get("braking_m_s2", 4.0) + 0.02
+    r = log.records
+    slows = r["safety_state"] == STATE["decelerating"]
+    edges = np.flatnonzero(np.diff(slows.astype(np.int8), prepend=0, append=0))
+    for a, b in zip(edges[::2], edges[1::2], strict=True):
+        took = (b - a) * config.setup.test.period_ns * 1e-9
+        if took > within:
+            yield f"the trip of tick {r['tick'][a]} took {took:.3f} s to come to rest, limit {within:.3f}"
+    standing = (r["faults"] & STOP_MASK != 0) & (r["safety_state"] == STATE["following"])
+    if standing.any():
+        yield f"a stop fault stands while the setpoints follow, tick {r['tick'][standing][0]}"
+
+
+def silence(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """A device that is not heard is noticed."""
+    r = log.records
+    at = r["time_ns"] * 1e-9 - 0.0
+    for e in flight.events:
+        if e.kind != "loss" or e.share < 1.0 or e.direction == 0 or e.until_s - e.from_s < SILENCE_S:
+            continue
+        here = (at > e.from_s + SILENCE_S) & (at < e.until_s)
+        if (r["safety_state"][here] == STATE["following"]).any() and (r["phase"][here] < PHASE["ended"]).any():
+            yield f"{e.where} is silent from {e.from_s} s, and the setpoints follow at {at[here][0]:.3f} s"
+
+
+def causes(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """A run that tripped names its faults; one that names none did not trip."""
+    s = flight.summary
+    stops = [name for name in s["faults"] if name in STOP]
+    if s["end"] == "tripped" and not stops:
+        yield f"tripped, and names {s['faults']}"
+    if s["end"] == "tripped" and s["exit_code"] != 3:
+        yield f"tripped with exit code {s['exit_code']}"
+    if s["end"] == "record_lost" and s["exit_code"] == 0:
+        yield "record lost with exit code 0"
+    if s["end"] not in CODES["end_cause"] or (s["end"] == "none" and s["complete"]):
+        yield f"ended as {s['end']!r}"
+    if not flight.events and (s["end"] != "captured" or stops):
+        yield f"nothing went wrong, and it ended as {s['end']!r} with {s['faults']}"
+
+
+def replays(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """The log replays equal, as far as it goes."""
+    if not log.ticks:
+        return
+    result = replay(flight.log)
+    if result["differing"] or result["damaged"]:
+        yield f"{result['differing']} of {result['ticks']} ticks differ, {result['first_difference']}"
+
+
+def _at(flight: Flight, ns: np.int64) -> str:
+    return f"{1e-9 * (ns - flight.began_ns):.4f} s"
+
+
+ORACLES: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
+    setpoints, frames, record, kept, end, stopping, silence, causes, replays,
+)  # fmt: skip

@@ -1,0 +1,58 @@
+"""What goes wrong in a world comes from its seed, and reaches the line as it would on a wire, a disk or in a process."""
+
+import pytest
+
+from hil_server.config.loader import load_test
+from hil_server.log.reader import read_log
+from hil_server.world.events import Event, drawn
+from hil_server.world.flight import fly
+from hil_server.world.hunter import NO_BUS, shrunk
+from hil_server.world.oracles import violations
+from tests.system.line_runs import QUICK
+
+
+@pytest.fixture(scope="module")
+def config():
+    return load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=12", "guidance.fault_s=0.2"])
+
+
+def test_a_seed_has_the_same_events_every_time():
+    assert [drawn(seed, 9.0) for seed in range(20)] == [drawn(seed, 9.0) for seed in range(20)]
+    assert len({tuple(drawn(seed, 9.0)) for seed in range(20)}) == 20
+
+
+@pytest.mark.parametrize(
+    ("event", "end", "fault"),
+    [
+        (Event("loss", "drives 1", 1.0, 3.0, direction=1), "tripped", "drive_no_data"),
+        (Event("loss", "sensor", 1.0, 3.0), "tripped", "sensor_no_data"),
+        (Event("corrupt", "drives 0", 1.0, 1.5, 1.0, direction=0), None, None),
+        (Event("stall", "loop", 1.0, amount=500_000_000), "tripped", "loop_overrun"),
+        (Event("stall", "server", 1.0, amount=6_000_000_000), "tripped", "supervisor_silent"),
+        (Event("inject", "drive_restart:1", 1.0), "tripped", "drive_not_enabled"),
+        (Event("command", "abort", 1.0), "tripped", "operator_stop"),
+        (Event("kill", "telemetry", 1.0), "record_lost", "record_lost"),
+        (Event("disk", "full", 1.0, 1e6), "record_lost", "record_lost"),
+        (Event("disk", "short", 0.5, 1e6, amount=1000), "captured", None),
+        (Event("clock", "", 1.0, amount=-3_600_000_000_000), "captured", None),
+    ],
+    ids=lambda value: f"{value.kind} {value.where}" if isinstance(value, Event) else "",
+)
+def test_each_kind_ends_as_it_should_and_violates_nothing(config, tmp_path, event, end, fault):
+    flight = fly(config, 3, tmp_path / "run", [event])
+    assert violations(flight, config) == []
+    assert end is None or flight.summary["end"] == end
+    assert fault is None or fault in flight.summary["faults"]
+
+
+def test_wires_of_a_seed_repeat_to_the_byte(config, tmp_path):
+    events = [Event("loss", "drives 0", 0.5, 0.7, 0.2), Event("reorder", "sensor", 0.5, 0.7, 0.5, 3_000_000)]
+    logs = [fly(config, 4, tmp_path / f"{k}" / "run", events).log for k in range(2)]
+    one, other = (read_log(log).records for log in logs)
+    assert len(one) > 700 and one.tobytes() == other.tobytes()
+    assert one["drive_lost_total"][-1].max() > 10
+
+
+def test_what_does_not_matter_is_left_out():
+    events = [Event("command", name, 1.0) for name in ("hold", "park", "resume", "abort")]
+    assert [e.where for e in shrunk(events, lambda fewer: {"park", "abort"} <= {e.where for e in fewer})] == ["park", "abort"]
