@@ -14,10 +14,21 @@ joints and modes do. The port answers a force within the same tick (symplectic E
 modes are the trapezoidal rule staggered by half a step: stable whatever their stiffness, no damping of its own, frequency 2/h atan(h w/2)
 for w. The attitude is advanced by the exponential of the rate at half the step.
 
+Second order, chosen by the craft (`Craft.step`): the same equations at the middle of the step, places moved with the mean of the rates,
+
+    q_m = q + h/2 v      M(q_m) a = F(x_m, v + h/2 a) - b(q_m, v_m)      v+ = v + h a      q+ = q + h (v + h/2 a)
+
+with springs and dampers implicit as above (h^2/4 K + h/2 D) and the velocity terms b at v_m = v + h/2 a of an evaluation before at v. It is
+the midpoint rule with one corrector: no start-up, no values of earlier ticks (a branch, a restart or a change of a joint's mode leaves
+nothing behind), forces that are constant over a tick exact to second order. A leapfrog costs as little as the first order, but has its
+rates half a step from its places. The measured wrench between the ports is a blow at the beginning of the step, as in the first order: held
+over the step, a spring in the contact would gain energy. Dry friction is set-valued: it holds a joint that stands with what is needed, up
+to F_c, by the recursion for known accelerations. In orbit the planet acts at the middle of the step.
+
 Modes of a joint of one degree of freedom, changed during a run by `joint_changes` or by the command `joint`:
 
     locked   stands still from the tick of the change on
-    free     spring, damper, Coulomb friction F_c v / max(|v|, v_f), all implicit
+    free     spring, damper, Coulomb friction F_c v / max(|v|, v_f), all implicit (second order: friction that holds)
     given    follows x(t): from where it is and as fast as it is, to the target at rest, a polynomial of fifth degree
     driven   the same path as the reference of a servo k (x_r - x) + d (x_r' - v), limited; without gains the target is the torque
 
@@ -192,6 +203,8 @@ cdef struct CraftParams:
     double friction_rate
     int control                 # body that carries the control
     int spins                   # 1: joints have rates at the start
+    int second                  # 1: step of second order
+    int unused
     Place port
     Joint joint[MAX_JOINTS]
     int ball_iq[MAX_BALLS]
@@ -224,7 +237,7 @@ cdef struct JointState:
     int mode
     int yields                  # given: its drive was not strong enough for the last tick
     int profile                 # that it follows, number from 1, 0: none
-    int unused
+    int sticks                  # second order: dry friction holds it
     double amplitude            # of the profile
     double since                # s since the profile's event, at the end of the last step
     double angle                # not reduced to a turn
@@ -285,6 +298,14 @@ cdef struct Work:
     Twist V_port                # velocity of its origin, angular velocity, N axes
     double kinetic
     double modal_energy
+    Wrench own                  # on the body of the port, on the whole: without the wrench between the ports
+    Vec3 own_force
+    Vec3 own_moment
+    int struck                  # second order: the ports touch
+    # second order: the craft in the middle of the step, its rates there, what the wrench between the ports adds to the accelerations
+    CraftState at
+    double rates[MAX_V]
+    double pushed[MAX_V]
 
 cdef struct Self:
     Flat flat
@@ -359,7 +380,7 @@ cdef void see_craft(const CraftParams *p, CraftState *s, Work *w) noexcept nogil
             w.modal_energy += 0.5 * x
 
 
-cdef void shift_internal(const CraftParams *p, const CraftState *s, double h, double *q) noexcept nogil:
+cdef void shift_internal(const CraftParams *p, const CraftState *s, const double *v, double h, double *q) noexcept nogil:
     """q: joints and modes moved by h v; the root's coordinates are left alone. q may be s.q."""
     cdef Quat turn
     cdef double sine, cosine, x
@@ -368,7 +389,7 @@ cdef void shift_internal(const CraftParams *p, const CraftState *s, double h, do
     for i in range(p.n_joints):
         joint = &p.joint[i]
         if joint.turns:
-            sincos(h * s.v[joint.iv], &sine, &cosine)
+            sincos(h * v[joint.iv], &sine, &cosine)
             x = s.q[joint.iq] * sine + s.q[joint.iq + 1] * cosine
             cosine = s.q[joint.iq] * cosine - s.q[joint.iq + 1] * sine
             # one Newton step towards the unit circle
@@ -376,12 +397,12 @@ cdef void shift_internal(const CraftParams *p, const CraftState *s, double h, do
             q[joint.iq] = sine * cosine
             q[joint.iq + 1] = sine * x
         else:
-            q[joint.iq] = s.q[joint.iq] + h * s.v[joint.iv]
+            q[joint.iq] = s.q[joint.iq] + h * v[joint.iv]
     for i in range(p.n_balls):
-        turn = exponential(mul(h, vec(s.v + p.ball_iv[i])))
+        turn = exponential(mul(h, vec(v + p.ball_iv[i])))
         put_quat(normalized(quat_multiply(quat(s.q + p.ball_iq[i]), turn)), q + p.ball_iq[i])
     for i in range(p.nv - p.nj):
-        q[p.nq - p.nv + p.nj + i] = s.q[p.nq - p.nv + p.nj + i] + h * s.v[p.nj + i]
+        q[p.nq - p.nv + p.nj + i] = s.q[p.nq - p.nv + p.nj + i] + h * v[p.nj + i]
 
 
 # ------------------------------------------------------------------------------------------------------------------------ joints
@@ -469,6 +490,7 @@ cdef void set_mode(const Params *p, PairState *s, const Work *w, int craft, int 
         j.unloaded = j.beyond
     j.mode = mode
     j.yields = 0
+    j.sticks = 0
     j.profile = profile
     j.amplitude = amplitude
     j.since = since
@@ -519,27 +541,41 @@ cdef void change_modes(const Params *p, PairState *s, const Work *w, const Sampl
                  0.0)
 
 
-cdef inline double push_of_stop(const Joint *joint, const JointState *j, double v, double *k, double *d) noexcept nogil:
-    """Force of the stop beyond which the joint stands, its spring and damper onto k and d; 0 between the stops."""
-    if j.beyond == 0.0:
+cdef inline double push_of_stop(const Joint *joint, const JointState *j, double beyond, double v, double *k, double *d) noexcept nogil:
+    """Force of the stop past which the joint stands by `beyond`, its spring and damper onto k and d; 0 between the stops."""
+    if beyond == 0.0:
         return 0.0
-    if j.beyond != j.unloaded:
+    if beyond != j.unloaded:
         k[0] += joint.stop_stiffness
     d[0] += joint.stop_damping
-    return -(joint.stop_stiffness * (j.beyond - j.unloaded) + joint.stop_damping * v)
+    return -(joint.stop_stiffness * (beyond - j.unloaded) + joint.stop_damping * v)
+
+
+cdef inline void add_to_inertia(const CraftParams *p, Work *w, const Joint *joint, double k, double d, double h) noexcept nogil:
+    """What a spring and a damper add to the inertia of a joint over the step."""
+    w.model.body[joint.body].armature = joint.armature + h * ((0.5 * d if p.second else d) + 0.25 * h * k)
+
+
+cdef inline bint rubs(const CraftParams *p, const Joint *joint, const JointState *j) noexcept nogil:
+    """Whether dry friction of a joint may hold it: a step of second order, and its acceleration is not known anyway."""
+    return p.second and joint.friction > 0.0 and not is_held(j.mode)
 
 
 cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double *wheel_torque, double h) noexcept nogil:
     """Forces, what is known, and what springs and dampers add to the inertia of each joint over the step."""
     cdef const Joint *joint
     cdef JointState *j
-    cdef double x, v, k, d, force, servo, more, more_rate, reference = 0.0, rate = 0.0
+    cdef double x, v, k, d, force, servo, more, more_rate, beyond, e, reference = 0.0, rate = 0.0
     cdef int i
     for i in range(p.n_joints):
         joint = &p.joint[i]
         j = &s.joint[i]
         x = j.angle
         v = s.v[joint.iv]
+        beyond = j.beyond
+        if p.second:
+            x += 0.5 * h * v
+            beyond = past_stop(joint, x)
         k = 0.0
         d = 0.0
         force = 0.0
@@ -561,11 +597,17 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double
             reference = within_stops(joint, x, reference)
         if j.mode == JOINT_MODE_LOCKED:
             w.a[joint.iv] = -v / h
+        elif j.mode == JOINT_MODE_GIVEN and p.second:
+            # at the rate of the path at the end of the step, and what is missing of its place
+            e = reference - j.angle - 0.5 * h * (v + rate)
+            w.a[joint.iv] = (rate + e / h - v) / h
         elif j.mode == JOINT_MODE_GIVEN:
             w.a[joint.iv] = ((reference - x) / h - v) / h
         else:
             k = joint.stiffness
-            d = joint.damping + joint.friction / max(fabs(v), p.friction_rate)
+            d = joint.damping
+            if not p.second:
+                d += joint.friction / max(fabs(v), p.friction_rate)
             force = -k * (x - joint.angle) - d * v
             if joint.wheel >= 0:
                 force += wheel_torque[joint.wheel]
@@ -579,9 +621,17 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double
                     k += joint.servo_stiffness
                     d += joint.servo_damping
                 force += min(max(servo, -joint.effort), joint.effort)
-            force += push_of_stop(joint, j, v, &k, &d)
+            force += push_of_stop(joint, j, beyond, v, &k, &d)
+            if rubs(p, joint, j):
+                if v == 0.0:
+                    j.sticks = 1
+                if j.sticks:
+                    w.known[joint.iv] = 1
+                    w.a[joint.iv] = -v / h
+                else:
+                    force -= joint.friction if v > 0.0 else -joint.friction
         w.tau[joint.iv] = force
-        w.model.body[joint.body].armature = joint.armature + h * (d + 0.25 * h * k)
+        add_to_inertia(p, w, joint, k, d, h)
 
 
 cdef bint yields(const CraftParams *p, CraftState *s, Work *w, double h) noexcept nogil:
@@ -602,22 +652,61 @@ cdef bint yields(const CraftParams *p, CraftState *s, Work *w, double h) noexcep
         d = 0.0
         w.known[joint.iv] = 0
         w.tau[joint.iv] = joint.effort if w.tau_out[joint.iv] > 0.0 else -joint.effort
-        w.tau[joint.iv] += push_of_stop(joint, j, s.v[joint.iv], &k, &d)
-        w.model.body[joint.body].armature = joint.armature + h * (d + 0.25 * h * k)
+        w.tau[joint.iv] += push_of_stop(joint, j, past_stop(joint, j.angle + 0.5 * h * s.v[joint.iv]) if p.second else j.beyond,
+                                        s.v[joint.iv], &k, &d)
+        add_to_inertia(p, w, joint, k, d, h)
     return found
 
 
-cdef void take_torques(const CraftParams *p, Work *w) noexcept nogil:
+cdef bint slips(const CraftParams *p, CraftState *s, Work *w, double h) noexcept nogil:
+    """Whether joints, after `accelerate`, begin to slide, as dry friction cannot hold them, or to stick, as it would turn their rate round.
+
+    Friction f in -F_c ... F_c: one that sticks has the acceleration that ends its rate, and slides when this needs more than F_c."""
+    cdef const Joint *joint
+    cdef JointState *j
+    cdef double v, f
+    cdef bint found = False
+    cdef int i
+    for i in range(p.n_joints):
+        joint = &p.joint[i]
+        j = &s.joint[i]
+        if not rubs(p, joint, j):
+            continue
+        v = s.v[joint.iv]
+        if j.sticks:
+            f = w.tau_out[joint.iv] - w.tau[joint.iv]
+            if fabs(f) <= joint.friction:
+                continue
+            j.sticks = 0
+            w.known[joint.iv] = 0
+            w.tau[joint.iv] += joint.friction if f > 0.0 else -joint.friction
+        else:
+            if v * (v + h * w.a[joint.iv]) >= 0.0:
+                continue
+            j.sticks = 1
+            w.known[joint.iv] = 1
+            w.tau[joint.iv] += joint.friction if v > 0.0 else -joint.friction
+            w.a[joint.iv] = -v / h
+        found = True
+    return found
+
+
+cdef void take_torques(const CraftParams *p, const CraftState *s, Work *w) noexcept nogil:
     """Forces of the joints over the step: what known ones need, and of the others springs and dampers as they acted."""
     cdef int i, iv
     for i in range(p.n_joints):
         iv = p.joint[i].iv
         w.torque[i] = w.tau_out[iv]
-        if not w.known[iv]:
+        if not w.known[iv] or rubs(p, &p.joint[i], &s.joint[i]):
             w.torque[i] -= (w.model.body[p.joint[i].body].armature - p.joint[i].armature) * w.a[iv]
 
 
 # ------------------------------------------------------------------------------------------------------------------------- loads
+
+cdef inline const CraftState *standing(const CraftParams *p, const CraftState *s, const Work *w) noexcept nogil:
+    """The craft where its accelerations are looked at."""
+    return &w.at if p.second else s
+
 
 cdef inline void load_body(const CraftState *s, Work *w, int body, Vec3 p, Vec3 f, Vec3 m) noexcept nogil:
     """Force f and moment m (body axes) at the place p of a body: on it, and on the whole."""
@@ -649,7 +738,7 @@ cdef void load_named_bodies(const Params *p, const PairState *s, Work *w, const 
         x = 1.0
         if load.profile > 0:
             follow(&p.profile[load.profile - 1], w.points, t, &x, &rate)
-        craft = &s.craft[load.craft]
+        craft = standing(&p.craft[load.craft], &s.craft[load.craft], &w[load.craft])
         # from the axes of the place, or of N, to those of the body
         R = load.place.R
         if load.inertial:
@@ -747,6 +836,10 @@ cdef void fall(const Params *p, const CraftParams *craft, CraftState *s, const R
         f = mat_vec(R, f)
         force = add(force, f)
         moment = add(add(moment, mat_vec(R, m)), cross(sub(r, s.c), f))
+    if craft.second:
+        w.force = add(w.force, force)
+        w.moment = add(w.moment, moment)
+        return
     accumulate(h, force, &s.P, &s.P_rest)
     accumulate(h, moment, &s.L, &s.L_rest)
 
@@ -775,6 +868,86 @@ cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const 
     factor(w.model, 0.25 * h * h, h, w.known)
 
 
+cdef void begin_middle(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w, Wrench control,
+                       const double *thrust, const double *wheel_torque) noexcept nogil:
+    """`begin` of a step of second order: the craft half a step on with the rates at hand, and its loads there."""
+    cdef double h = p.period
+    cdef Quat q = quat(s.q + 3)
+    memset(w.f_ext, 0, craft.bodies * sizeof(Wrench))
+    memset(w.tau, 0, craft.nv * sizeof(double))
+    memset(w.pushed, 0, craft.nv * sizeof(double))
+    w.force = w.moment = xyz(0.0, 0.0, 0.0)
+    load_joints(craft, s, w, wheel_torque, h)
+    memcpy(&w.at, s, sizeof(CraftState))
+    put_quat(turned(q, rotate(q, vec(s.v + 3)), 0.5 * h), w.at.q + 3)
+    shift_internal(craft, s, s.v, 0.5 * h, w.at.q)
+    w.at.c = add(s.c, mul(0.5 * h / craft.mass, s.P))
+    compose_tree(w.model, w.at.q, s.v, &w.whole)
+    place_root(&w.at, &w.whole)
+    move(w.model, w.at.q, s.v)
+    place_in_root(w.model)
+    cdef Pose X_NR = pose(w.at.q)
+    w.R = to_matrix(X_NR.q)
+    w.R_port = mat_multiply(w.R, mat(w.model.body[craft.port.body].pose + 3))
+    w.X_port = compose(X_NR, place_pose(w, &craft.port))
+    load_control(craft, &w.at, w, control, thrust, wheel_torque)
+    if p.orbit.parameter > 0.0:
+        fall(p, craft, &w.at, at, w, h, 1)
+    factor(w.model, 0.25 * h * h, 0.5 * h, w.known)
+
+
+cdef void renew(const Params *p, const CraftParams *craft, CraftState *s, Work *w) noexcept nogil:
+    """Inertia and velocity terms once more: other joints are known, or other rates in the middle of the step."""
+    cdef double h = p.period
+    if craft.second:
+        move(w.model, w.at.q, w.rates)
+        factor(w.model, 0.25 * h * h, 0.5 * h, w.known)
+        return
+    move(w.model, s.q, s.v)
+    factor(w.model, 0.25 * h * h, h, w.known)
+
+
+cdef void reach_middle(const CraftParams *craft, const CraftState *s, Work *w, double h) noexcept nogil:
+    """Rates in the middle of the step by the accelerations found."""
+    cdef int i
+    for i in range(craft.nv):
+        w.rates[i] = s.v[i] + 0.5 * h * (w.a[i] + w.pushed[i])
+
+
+cdef void finish_middle(const Params *p, const CraftParams *craft, CraftState *s, Work *w) noexcept nogil:
+    """`finish` of a step of second order: places move with the rates in its middle. The wrench between the ports acts as a blow at its
+    beginning, as in the step of first order: a force that is measured once a tick and held would feed a spring in the contact."""
+    cdef double h = p.period
+    cdef Vec3 f = w.force, m = w.moment
+    cdef Quat q = quat(s.q + 3), q_half = quat(w.at.q + 3)
+    cdef int i, iv
+    reach_middle(craft, s, w, h)
+    if w.struck:
+        f = add(f, sub(w.force, w.own_force))
+        m = add(m, sub(w.moment, w.own_moment))
+    w.at.P = add(s.P, mul(0.5 * h, f))
+    w.at.L = add(s.L, mul(0.5 * h, m))
+    accumulate(h / craft.mass, w.at.P, &s.c, &s.c_rest)
+    accumulate(h, w.force, &s.P, &s.P_rest)
+    accumulate(h, w.moment, &s.L, &s.L_rest)
+    compose_tree(w.model, w.at.q, w.rates, &w.whole)
+    put_quat(turned(q, rotate(q_half, settle(&w.at, &w.whole, q_half).w), h), s.q + 3)
+    for i in range(craft.n_joints):
+        iv = craft.joint[i].iv
+        if craft.joint[i].wheel < 0:
+            s.joint_energy += h * w.torque[i] * (s.v[iv] + 0.5 * h * w.a[iv])
+        s.joint[i].angle += h * w.rates[iv]
+        s.joint[i].beyond = past_stop(&craft.joint[i], s.joint[i].angle)
+    shift_internal(craft, s, w.rates, h, s.q)
+    for i in range(6, craft.nv):
+        s.v[i] += h * w.a[i]
+    for i in range(craft.n_joints):
+        # to the bit, so that it sticks
+        if s.joint[i].sticks and w.known[craft.joint[i].iv]:
+            s.v[craft.joint[i].iv] = 0.0
+    see_craft(craft, s, w)
+
+
 cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work *w) noexcept nogil:
     """Momentum, rates, then places; the attitude with the rate at half the step. The twist of the root is settled by `see_craft`."""
     cdef double h = p.period
@@ -793,7 +966,7 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     cdef Vec3 w_N = rotate(q, add(vec(s.v + 3), mul(h, vec(w.a + 3))))
     cdef Quat q_half = turned(q, w_N, 0.5 * h)
     put_quat(q_half, w.half + 3)
-    shift_internal(craft, s, 0.5 * h, w.half)
+    shift_internal(craft, s, s.v, 0.5 * h, w.half)
     compose_tree(w.model, w.half, s.v, &w.whole)
     w_N = rotate(q_half, settle(s, &w.whole, q_half).w)
     # the step
@@ -801,7 +974,7 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     for i in range(craft.n_joints):
         s.joint[i].angle += h * s.v[craft.joint[i].iv]
         s.joint[i].beyond = past_stop(&craft.joint[i], s.joint[i].angle)
-    shift_internal(craft, s, h, s.q)
+    shift_internal(craft, s, s.v, h, s.q)
     see_craft(craft, s, w)
 
 
@@ -813,7 +986,7 @@ cdef Twist predicted_twist(const CraftParams *p, const CraftState *s, Work *w, V
         w.tau_out[i] = s.v[i] + h * w.a[i]
     twist_in_tree(w.model, p.port.body, w.tau_out, <double *>&V)
     cdef Vec3 w_N = mat_vec(w.R_port, V.w)
-    return twist_of(add(mat_vec(w.R_port, V.v), cross(w_N, port_arm(p, s, w, x))), w_N)
+    return twist_of(add(mat_vec(w.R_port, V.v), cross(w_N, port_arm(p, standing(p, s, w), w, x))), w_N)
 
 
 cdef void add_mobility(const CraftParams *p, const CraftState *s, Work *w, Vec3 x, double *K) noexcept nogil:
@@ -846,8 +1019,8 @@ cdef inline Vec3 taken_back(Vec3 drift, double h) noexcept nogil:
     return mul(DRIFT_SHARE / h * (DRIFT_RATE_MAX / rate if rate > DRIFT_RATE_MAX else 1.0), drift)
 
 
-cdef void latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) noexcept nogil:
-    """The wrench of the latches at the origin of T, after `begin` of both craft, into their loads and into the state."""
+cdef Wrench wrench_of_latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) noexcept nogil:
+    """The wrench of the latches at the origin of T, N axes, after `begin` of both craft; into the state too."""
     cdef double K[36]
     cdef double l[6]
     cdef Twist V[2]             # of A, of T
@@ -856,9 +1029,9 @@ cdef void latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) no
     cdef int i, k
     memset(K, 0, sizeof(K))
     for k in range(2):
-        accelerate_craft(&s.craft[k], &w[k], NULL)
+        accelerate_craft(&p.craft[k], &s.craft[k], &w[k], NULL)
         V[k] = predicted_twist(&p.craft[k], &s.craft[k], &w[k], X_NT.p, h)
-        add_mobility(&p.craft[k], &s.craft[k], &w[k], X_NT.p, K)
+        add_mobility(&p.craft[k], standing(&p.craft[k], &s.craft[k], &w[k]), &w[k], X_NT.p, K)
     # drift at the origin of T
     cdef Twist drift = drift_of_latch(s, X_TA)
     drift.v = sub(drift.v, cross(drift.w, X_TA.p))
@@ -871,13 +1044,30 @@ cdef void latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) no
     for i in range(6):
         l[i] /= h
     F = wrench(l)
-    load_contact(&p.craft[ACTIVE], &s.craft[ACTIVE], &w[ACTIVE], -1.0, X_NT.p, F)
-    load_contact(&p.craft[TARGET], &s.craft[TARGET], &w[TARGET], 1.0, X_NT.p, F)
     s.latch = wrench_of(rotate_back(X_NT.q, F.f), rotate_back(X_NT.q, F.m))
+    return F
 
 
-cdef inline void accelerate_craft(const CraftState *s, Work *w, double *tau_out) noexcept nogil:
-    accelerate(w.model, 0.0, s.q, s.v, w.tau, <const double *>w.f_ext, w.known, w.a, tau_out)
+cdef void load_ports(const Params *p, const PairState *s, Work *w, Vec3 x, Wrench F) noexcept nogil:
+    """The wrench F at the point x of N on the target craft, its opposite on the active one, on top of their own loads."""
+    cdef int k
+    for k in range(2):
+        w[k].f_ext[p.craft[k].port.body] = w[k].own
+        w[k].force = w[k].own_force
+        w[k].moment = w[k].own_moment
+        load_contact(&p.craft[k], standing(&p.craft[k], &s.craft[k], &w[k]), &w[k], -1.0 if k == ACTIVE else 1.0, x, F)
+
+
+cdef inline void accelerate_craft(const CraftParams *p, const CraftState *s, Work *w, double *tau_out) noexcept nogil:
+    accelerate(w.model, 0.0, standing(p, s, w).q, s.v, w.tau, <const double *>w.f_ext, w.known, w.a, tau_out)
+
+
+cdef inline void begin_craft(const Params *p, PairState *s, Work *w, int k, Wrench control, const double *thrust,
+                             const double *wheel_torque) noexcept nogil:
+    if p.craft[k].second:
+        begin_middle(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], control, thrust, wheel_torque)
+    else:
+        begin(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], control, thrust, wheel_torque)
 
 
 cdef void one_step(Self *self, const Sample *o, int joined, double later) noexcept nogil:
@@ -888,33 +1078,75 @@ cdef void one_step(Self *self, const Sample *o, int joined, double later) noexce
     cdef Pose X_NT, X_TA
     cdef Wrench F_T, F
     cdef bint orbiting = p.orbit.parameter > 0.0
+    cdef bint changed
     cdef int k
-    begin(p, &p.craft[ACTIVE], &s.craft[ACTIVE], &s.reference, &w[ACTIVE], wrench(o.control_A), o.thruster_A, o.wheel_torque_A)
-    begin(p, &p.craft[TARGET], &s.craft[TARGET], &s.reference, &w[TARGET], wrench(o.control_T), o.thruster_T, o.wheel_torque_T)
+    begin_craft(p, s, w, ACTIVE, wrench(o.control_A), o.thruster_A, o.wheel_torque_A)
+    begin_craft(p, s, w, TARGET, wrench(o.control_T), o.thruster_T, o.wheel_torque_T)
     load_named_bodies(p, s, w, o, later)
+    for k in range(2):
+        w[k].own = w[k].f_ext[p.craft[k].port.body]
+        w[k].own_force = w[k].force
+        w[k].own_moment = w[k].moment
     X_NT = w[TARGET].X_port
-    if joined:
-        X_TA = compose(inverse(X_NT), w[ACTIVE].X_port)
-        if not s.joined:
-            s.join_X_TA = X_TA
-        latch(p, s, w, X_NT, X_TA)
-    else:
-        # the measured wrench on the target craft at and in T; the active one bears the opposite at the same point
-        F_T = wrench(o.F_T_corrected)
-        F = wrench_of(rotate(X_NT.q, F_T.f), rotate(X_NT.q, F_T.m))
-        load_contact(&p.craft[ACTIVE], &s.craft[ACTIVE], &w[ACTIVE], -1.0, X_NT.p, F)
-        load_contact(&p.craft[TARGET], &s.craft[TARGET], &w[TARGET], 1.0, X_NT.p, F)
+    X_TA = compose(inverse(X_NT), w[ACTIVE].X_port)
+    if joined and not s.joined:
+        s.join_X_TA = X_TA
     s.joined = joined
+    # the measured wrench on the target craft at and in T; the active one bears the opposite at the same point
+    F_T = wrench(o.F_T_corrected)
+    F = wrench_of(rotate(X_NT.q, F_T.f), rotate(X_NT.q, F_T.m))
+    if p.craft[ACTIVE].second or p.craft[TARGET].second:
+        # rates in the middle of the step, from the accelerations with those at its beginning
+        if joined:
+            F = wrench_of_latch(p, s, w, X_NT, X_TA)
+        load_ports(p, s, w, X_NT.p, F)
+        for k in range(2):
+            if p.craft[k].second:
+                accelerate_craft(&p.craft[k], &s.craft[k], &w[k], w[k].tau_out)
+                reach_middle(&p.craft[k], &s.craft[k], &w[k], p.period)
+                renew(p, &p.craft[k], &s.craft[k], &w[k])
+    if joined:
+        for k in range(2):
+            w[k].f_ext[p.craft[k].port.body] = w[k].own
+        F = wrench_of_latch(p, s, w, X_NT, X_TA)
+    load_ports(p, s, w, X_NT.p, F)
     if orbiting:
         kick_reference(&p.orbit, 0.5 * p.period, &s.reference)
         drift_reference(p.period, &s.reference)
     for k in range(2):
-        accelerate_craft(&s.craft[k], &w[k], w[k].tau_out)
-        if yields(&p.craft[k], &s.craft[k], &w[k], p.period):
-            move(w[k].model, s.craft[k].q, s.craft[k].v)
-            factor(w[k].model, 0.25 * p.period * p.period, p.period, w[k].known)
-            accelerate_craft(&s.craft[k], &w[k], w[k].tau_out)
-        take_torques(&p.craft[k], &w[k])
+        accelerate_craft(&p.craft[k], &s.craft[k], &w[k], w[k].tau_out)
+        for _ in range(3):
+            changed = yields(&p.craft[k], &s.craft[k], &w[k], p.period)
+            if slips(&p.craft[k], &s.craft[k], &w[k], p.period):
+                changed = True
+            if not changed:
+                break
+            renew(p, &p.craft[k], &s.craft[k], &w[k])
+            accelerate_craft(&p.craft[k], &s.craft[k], &w[k], w[k].tau_out)
+            if not p.craft[k].second:
+                break
+        take_torques(&p.craft[k], &s.craft[k], &w[k])
+        if p.craft[k].second:
+            find_push(p, &p.craft[k], &s.craft[k], &w[k], joined)
+
+
+cdef void find_push(const Params *p, const CraftParams *craft, CraftState *s, Work *w, int joined) noexcept nogil:
+    """What of the accelerations the measured wrench between the ports makes: those without it, taken away; accelerations stay."""
+    cdef Vec3 f = sub(w.force, w.own_force), m = sub(w.moment, w.own_moment)
+    cdef Wrench loaded
+    cdef int i
+    w.struck = not joined and dot(f, f) + dot(m, m) > 0.0
+    if not w.struck:
+        return
+    memcpy(w.pushed, w.a, craft.nv * sizeof(double))
+    loaded = w.f_ext[craft.port.body]
+    w.f_ext[craft.port.body] = w.own
+    accelerate_craft(craft, s, w, NULL)
+    for i in range(craft.nv):
+        w.rates[i] = w.pushed[i]
+        w.pushed[i] -= w.a[i]
+        w.a[i] = w.rates[i]
+    w.f_ext[craft.port.body] = loaded
 
 
 cdef void end_step(Self *self) noexcept nogil:
@@ -924,9 +1156,14 @@ cdef void end_step(Self *self) noexcept nogil:
     cdef Work *w = self.work
     cdef int k
     for k in range(2):
-        finish(p, &p.craft[k], &s.craft[k], &w[k])
+        if p.craft[k].second:
+            finish_middle(p, &p.craft[k], &s.craft[k], &w[k])
+        else:
+            finish(p, &p.craft[k], &s.craft[k], &w[k])
     if p.orbit.parameter > 0.0:
         for k in range(2):
+            if p.craft[k].second:
+                continue
             w[k].R = to_matrix(quat(s.craft[k].q + 3))
             fall(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], 0.5 * p.period, 0)
             see_craft(&p.craft[k], &s.craft[k], &w[k])
@@ -1217,7 +1454,7 @@ cdef class TwoCrafts(StagePart):
     AUX = AUX
     COMMANDS = (Command("joint", ("contact", "latched"), (0, 1), names_of="joints", targets_of="joint_targets"),)
     CONTEXT = ("period_s", "vehicles", "start", "orbit")
-    FLIES = ("joints", "modes of its bodies", "wheels", "thrusters", "sensors", "interfaces")
+    FLIES = ("joints", "modes of its bodies", "wheels", "thrusters", "sensors", "interfaces", "step")
     FREE_VEHICLES = True
     READS = {"profiles": with_data}
     cdef Self c
@@ -1288,6 +1525,7 @@ cdef class TwoCrafts(StagePart):
         p.bodies, p.nq, p.nv, p.nj = tree.model.n, tree.nq, tree.nv, tree.nj
         p.mass = sum(link.body.mass for link in links)
         p.friction_rate = FRICTION_RATE
+        p.second = craft.step == "second_order"
         p.control = tree.index(craft.control_body or roots[0])
         q, v = tree.neutral(), np.zeros(tree.nv)
         # joints
@@ -1526,8 +1764,8 @@ cdef class TwoCrafts(StagePart):
         return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat)) + b"".join([*parts, np.asarray(self.points).tobytes()])
 
     def state_bounds(self):
-        return {"craft.joint.mode": code_range("joint_mode"), "craft.joint.yields": FLAG, "joined": FLAG, "done": WORD, "seen": WORD,
-                "craft.joint.profile": (0, self.c.flat.params.n_profiles)}
+        return {"craft.joint.mode": code_range("joint_mode"), "craft.joint.yields": FLAG, "craft.joint.sticks": FLAG,
+                "joined": FLAG, "done": WORD, "seen": WORD, "craft.joint.profile": (0, self.c.flat.params.n_profiles)}
 
     def fields(self):
         return self.c.flat
