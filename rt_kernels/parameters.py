@@ -22,6 +22,7 @@ What the rest of the program wants to know of a part the part declares too; it i
     mechanisms  PICTURE         how it looks (see `rt_kernels.pictures`)
                 LEDGER          its channels of energy: what was put in, and (..., ...) where it is or went
     any stage   LIVE            False: not for a stand that moves
+                READS           key of "tables" -> function (row, folder) that gives the row with what stands in the file that it names
                 FILES           keys that name files which stay outside of the configuration and the log: the loader finds them
 """
 

@@ -71,7 +71,8 @@ def flown(table: Given) -> dict[str, str]:
     modes = sum(link.body.n_modes for link in made.links)
     found = {"joints": f"{joints} moving joints and {modes} modes in its bodies" if joints else "",
              "modes of its bodies": f"{joints} moving joints and {modes} modes in its bodies" if modes else "",
-             "modes at its port": "modes at its port ([modal])" if table.get("modal") else ""}  # fmt: skip
+             "modes at its port": "modes at its port ([modal])" if table.get("modal") else "",
+             "step": "a step of second order" if made.step == "second_order" else ""}  # fmt: skip
     for kind in ("wheels", "thrusters", "sensors", "interfaces"):
         things = getattr(made, kind)
         found[kind] = f"{kind} ({', '.join(one.name for one in things)})" if things else ""

@@ -82,6 +82,7 @@ def load_test(
     for name in VEHICLES:
         _inline_modes(document, name, paths[name].parent if name in paths else file.parent, labels.get(name, str(file)), faults)
     _take_model(document, file.parent, str(file), faults)
+    _read_files(document, file.parent, str(file), faults)
     _find_files(document, file.parent)
     try:
         return _checked(document, labels, faults, own, TestConfig(document, sources, paths, tuple(overrides)))
@@ -172,6 +173,24 @@ def _take_model(document: Document, folder: Path, label: str, faults: list[str])
             except ConfigurationError as error:
                 faults.append(line(label, "dynamics.model", "cannot be read", dynamics["model"], limit=str(error), unit="-"))
             return
+
+
+def _read_files(document: Document, folder: Path, label: str, faults: list[str]) -> None:
+    """What the tables of a part name in files that the configuration takes in (its `READS`)."""
+    for role in STAGE_ROLES:
+        table = document.get(role)
+        if not isinstance(table, dict):
+            continue
+        for key, read in getattr(registry.part_of_table(role, table), "READS", {}).items():
+            rows = table[key] if isinstance(table.get(key), list) else []
+            for number, row in enumerate(rows):
+                try:
+                    rows[number] = read(row, folder)
+                except OSError as error:
+                    where = f"{role}.{key}[{number}].file"
+                    faults.append(line(label, where, "cannot be read", row["file"], limit=str(error.strerror), unit="-"))
+                except ValueError as error:
+                    faults.append(f"{label}: {role}.{key}[{number}].file: {error}")
 
 
 def _find_files(document: Document, folder: Path) -> None:

@@ -14,10 +14,21 @@ joints and modes do. The port answers a force within the same tick (symplectic E
 modes are the trapezoidal rule staggered by half a step: stable whatever their stiffness, no damping of its own, frequency 2/h atan(h w/2)
 for w. The attitude is advanced by the exponential of the rate at half the step.
 
+Second order, chosen by the craft (`Craft.step`): the same equations at the middle of the step, places moved with the mean of the rates,
+
+    q_m = q + h/2 v      M(q_m) a = F(x_m, v + h/2 a) - b(q_m, v_m)      v+ = v + h a      q+ = q + h (v + h/2 a)
+
+with springs and dampers implicit as above (h^2/4 K + h/2 D) and the velocity terms b at v_m = v + h/2 a of an evaluation before at v. It is
+the midpoint rule with one corrector: no start-up, no values of earlier ticks (a branch, a restart or a change of a joint's mode leaves
+nothing behind), forces that are constant over a tick exact to second order. A leapfrog costs as little as the first order, but has its
+rates half a step from its places. The measured wrench between the ports is a blow at the beginning of the step, as in the first order: held
+over the step, a spring in the contact would gain energy. Dry friction is set-valued: it holds a joint that stands with what is needed, up
+to F_c, by the recursion for known accelerations. In orbit the planet acts at the middle of the step.
+
 Modes of a joint of one degree of freedom, changed during a run by `joint_changes` or by the command `joint`:
 
     locked   stands still from the tick of the change on
-    free     spring, damper, Coulomb friction F_c v / max(|v|, v_f), all implicit
+    free     spring, damper, Coulomb friction F_c v / max(|v|, v_f), all implicit (second order: friction that holds)
     given    follows x(t): from where it is and as fast as it is, to the target at rest, a polynomial of fifth degree
     driven   the same path as the reference of a servo k (x_r - x) + d (x_r' - v), limited; without gains the target is the torque
 
@@ -28,6 +39,11 @@ Beyond a stop a spring and a damper push back. No path leads there: targets and 
 is released, or when a branch moves the stop, has an unloaded spring, which follows the joint back: a stop gives no energy that it has not
 taken.
 The work of all joints but the wheels', h tau (v + v+) / 2 a tick, is `joint_energy`, with the limit `joint_energy_max_j`.
+
+A profile (`rt_kernels.model.profiles`), a function of the time since an event, moves a given or driven joint: place, or torque of a servo
+without gains, = target + amplitude x profile. A joint that is elsewhere comes onto it along the path of fifth degree. `loads` are forces
+and moments on named bodies, constant or times a profile, on the axes of the body or of N. An event is the start of the run, the first
+contact, the capture, or a phase when it is entered first; the loop closes with the phase contact.
 
 A reaction wheel is a continuous joint with the torque `wheel_torque`.
 
@@ -64,13 +80,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra.values cimport (Mat3, Pose, Quat, Twist, Vec3, Wrench, add, apply, compose, conjugate, cross, dot, exponential,
                                         inverse, logarithm, mat, mat_multiply, mat_solve, mat_transposed_vec, mat_vec, mul, norm,
                                         normalized, pose, pose_of, put, put_mat, put_pose, put_quat, put_twist, put_wrench, quat,
-                                        quat_multiply, quat_of, rotate, rotate_back, sub, to_matrix, turned, twist, twist_of, vec, wrench,
-                                        wrench_of, wrench_sum, xyz, xyzw)
+                                        quat_multiply, quat_of, rotate, rotate_back, sub, to_matrix, transposed, turned, twist, twist_of,
+                                        vec, wrench, wrench_of, wrench_sum, xyz, xyzw)
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.codes cimport (COMMAND_JOINT, DYNAMICS_STATUS_JOINT_ENERGY, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED,
                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
 from rt_kernels.dynamics.orbit cimport (Orbit, Reference, Tide, drift_reference, fill_orbit, gradient, gradient_moment,
                                         kick_reference, start_reference, tide)
+from rt_kernels.dynamics.profile cimport Profile, follow
 from rt_kernels.dynamics.two_bodies cimport accumulate, relative_twist, take_motion, verdict
 from rt_kernels.dynamics.two_crafts_record cimport CraftsRecord
 from rt_kernels.multibody.flexible cimport FlexibleTree
@@ -87,6 +104,7 @@ from rt_kernels.dynamics.two_crafts_record import AUX
 from rt_kernels.layout import CODES
 from rt_kernels.model.craft import DOCKING, Craft, CraftPort, Link
 from rt_kernels.model.modes import ModalBody
+from rt_kernels.model.profiles import Profile as ProfileOf, with_data
 from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
@@ -102,9 +120,13 @@ cdef enum:
     MAX_SENSORS = 6
     MAX_INTERFACES = 4
     MAX_CHANGES = 16
+    MAX_PROFILES = 16
+    MAX_LOADS = 8               # both craft together
+    MAX_PHASES = 16
     AT_TIME = 0
     AT_FIRST_CONTACT = 1
     AT_CAPTURE = 2
+    AT_PHASE = 3                # and the phase's number
 
 cdef double DRIFT_SHARE = 0.1      # share of the drift of a latched pose that is taken back in a tick
 cdef double DRIFT_RATE_MAX = 0.01  # and how fast at most, m/s and rad/s
@@ -149,9 +171,22 @@ cdef struct Change:
     int joint
     int mode
     int event
-    double after                # s after the event, or run time
+    int profile                 # number from 1, 0: none
+    int unused
+    double after                # s after the event
     double target
     double duration
+    double amplitude            # of the profile
+
+cdef struct Load:
+    int craft
+    int inertial                # 1: axes of N, 0: those of the place
+    int event
+    int profile                 # number from 1, 0: constant
+    double after
+    Place place
+    Vec3 f
+    Vec3 m
 
 cdef struct CraftParams:
     int n_joints
@@ -167,6 +202,8 @@ cdef struct CraftParams:
     double mass
     double friction_rate
     int control                 # body that carries the control
+    int spins                   # 1: joints have rates at the start
+    int second                  # 1: step of second order
     int unused
     Place port
     Joint joint[MAX_JOINTS]
@@ -179,6 +216,8 @@ cdef struct CraftParams:
     int interface[MAX_INTERFACES]
     double q[MAX_Q]             # at the start
     double v[MAX_V]
+    Vec3 p_joints               # momentum, and about the centre of mass, of the joints' rates at the start, axes of the root
+    Vec3 l_joints
 
 cdef struct Params:
     double period
@@ -187,12 +226,20 @@ cdef struct Params:
     Orbit orbit
     CraftParams craft[2]
     Change change[MAX_CHANGES]
+    Load load[MAX_LOADS]
+    Profile profile[MAX_PROFILES]
     int n_changes
+    int n_loads
+    int n_profiles
     int unused
 
 cdef struct JointState:
     int mode
     int yields                  # given: its drive was not strong enough for the last tick
+    int profile                 # that it follows, number from 1, 0: none
+    int sticks                  # second order: dry friction holds it
+    double amplitude            # of the profile
+    double since                # s since the profile's event, at the end of the last step
     double angle                # not reduced to a turn
     double beyond               # how far past a stop it stands, signed; 0 between them
     double unloaded             # how much of that its stop's spring does not feel
@@ -222,6 +269,9 @@ cdef struct PairState:
     Wrench latch                # joined: wrench on the target craft, at and in T
     int joined
     unsigned int done           # bits: changes of joints that have been made
+    double entered[MAX_PHASES]  # run time at which a phase was entered first
+    unsigned int seen           # bits: phases that were
+    int unused
 
 cdef struct Flat:
     Params params
@@ -230,6 +280,8 @@ cdef struct Flat:
 # of one evaluation; nothing of it lives longer than a tick
 cdef struct Work:
     Model *model
+    const Profile *profile      # all of them, and the rows of their points
+    const double *points
     Composite whole
     double tau[MAX_V]
     double tau_out[MAX_V]
@@ -246,6 +298,14 @@ cdef struct Work:
     Twist V_port                # velocity of its origin, angular velocity, N axes
     double kinetic
     double modal_energy
+    Wrench own                  # on the body of the port, on the whole: without the wrench between the ports
+    Vec3 own_force
+    Vec3 own_moment
+    int struck                  # second order: the ports touch
+    # second order: the craft in the middle of the step, its rates there, what the wrench between the ports adds to the accelerations
+    CraftState at
+    double rates[MAX_V]
+    double pushed[MAX_V]
 
 cdef struct Self:
     Flat flat
@@ -320,7 +380,7 @@ cdef void see_craft(const CraftParams *p, CraftState *s, Work *w) noexcept nogil
             w.modal_energy += 0.5 * x
 
 
-cdef void shift_internal(const CraftParams *p, const CraftState *s, double h, double *q) noexcept nogil:
+cdef void shift_internal(const CraftParams *p, const CraftState *s, const double *v, double h, double *q) noexcept nogil:
     """q: joints and modes moved by h v; the root's coordinates are left alone. q may be s.q."""
     cdef Quat turn
     cdef double sine, cosine, x
@@ -329,7 +389,7 @@ cdef void shift_internal(const CraftParams *p, const CraftState *s, double h, do
     for i in range(p.n_joints):
         joint = &p.joint[i]
         if joint.turns:
-            sincos(h * s.v[joint.iv], &sine, &cosine)
+            sincos(h * v[joint.iv], &sine, &cosine)
             x = s.q[joint.iq] * sine + s.q[joint.iq + 1] * cosine
             cosine = s.q[joint.iq] * cosine - s.q[joint.iq + 1] * sine
             # one Newton step towards the unit circle
@@ -337,12 +397,12 @@ cdef void shift_internal(const CraftParams *p, const CraftState *s, double h, do
             q[joint.iq] = sine * cosine
             q[joint.iq + 1] = sine * x
         else:
-            q[joint.iq] = s.q[joint.iq] + h * s.v[joint.iv]
+            q[joint.iq] = s.q[joint.iq] + h * v[joint.iv]
     for i in range(p.n_balls):
-        turn = exponential(mul(h, vec(s.v + p.ball_iv[i])))
+        turn = exponential(mul(h, vec(v + p.ball_iv[i])))
         put_quat(normalized(quat_multiply(quat(s.q + p.ball_iq[i]), turn)), q + p.ball_iq[i])
     for i in range(p.nv - p.nj):
-        q[p.nq - p.nv + p.nj + i] = s.q[p.nq - p.nv + p.nj + i] + h * s.v[p.nj + i]
+        q[p.nq - p.nv + p.nj + i] = s.q[p.nq - p.nv + p.nj + i] + h * v[p.nj + i]
 
 
 # ------------------------------------------------------------------------------------------------------------------------ joints
@@ -380,17 +440,31 @@ cdef inline double within_stops(const Joint *joint, double stands, double x) noe
     return min(max(x, min(joint.lower, stands)), max(joint.upper, stands))
 
 
-cdef void begin_path(const Joint *joint, JointState *j, double rate, double target, double duration, double h) noexcept nogil:
-    """A path from where the joint is, at its rate, to the target: in the given time, or in the shortest that the drive allows."""
-    cdef double d = fabs(target - j.angle)
+cdef inline void profile_of(const Work *w, const JointState *j, double t, double *x, double *rate) noexcept nogil:
+    """What the profile of a joint adds to its path at the time t since the event; 0 without one."""
+    x[0] = 0.0
+    rate[0] = 0.0
+    if j.profile > 0:
+        follow(&w.profile[j.profile - 1], w.points, t, x, rate)
+        x[0] *= j.amplitude
+        rate[0] *= j.amplitude
+
+
+cdef void begin_path(const Joint *joint, JointState *j, const Work *w, double rate, double target, double duration,
+                     double h) noexcept nogil:
+    """A path from where the joint is, at its rate, to the target (beside its profile): in the given time, or in the shortest that the drive
+    allows."""
     cdef double fastest = joint.rate
-    cdef double a, b
-    j.start = j.angle
+    cdef double a, b, d, x, of_profile
+    profile_of(w, j, j.since, &x, &of_profile)
+    rate -= of_profile
+    j.start = j.angle - x
     j.start_rate = rate
     j.target = target
     j.elapsed = 0.0
+    d = fabs(target - j.start)
     # fifth degree: the rate peaks at 15/8 of the mean one; one away from the target adds up to 0.52 of itself on the way back
-    if rate * (target - j.angle) < 0.0:
+    if rate * (target - j.start) < 0.0:
         fastest -= 0.52 * min(fabs(rate), fastest)
     # the acceleration at most at 5.78 d / T^2 + 3.95 |rate| / T, which the effort must give to the joint's inertia
     a = 5.78 * d * joint.inertia / joint.effort
@@ -399,9 +473,10 @@ cdef void begin_path(const Joint *joint, JointState *j, double rate, double targ
     j.duration = max(max(duration, 10.0 * h, 1.875 * d / fastest), 0.5 * (b + sqrt(b * b + 4.0 * a)))
 
 
-cdef void set_mode(const Params *p, PairState *s, int craft, int number, int mode, double target, double duration) noexcept nogil:
+cdef void set_mode(const Params *p, PairState *s, const Work *w, int craft, int number, int mode, double target, double duration,
+                   int profile, double amplitude, double since) noexcept nogil:
     """A joint changes its mode; a path begins where the joint is, and ends between its stops. One that is held beyond a stop leaves its
-    spring unloaded there."""
+    spring unloaded there. since: age of the profile's event at the beginning of the step."""
     cdef const Joint *joint
     cdef JointState *j
     # a command of a log is not trusted
@@ -415,9 +490,13 @@ cdef void set_mode(const Params *p, PairState *s, int craft, int number, int mod
         j.unloaded = j.beyond
     j.mode = mode
     j.yields = 0
-    if mode == JOINT_MODE_GIVEN or mode == JOINT_MODE_DRIVEN and not driven_by_torque(joint):
+    j.sticks = 0
+    j.profile = profile
+    j.amplitude = amplitude
+    j.since = since
+    if profile == 0 and (mode == JOINT_MODE_GIVEN or mode == JOINT_MODE_DRIVEN and not driven_by_torque(joint)):
         target = min(max(target, joint.lower), joint.upper)
-    begin_path(joint, j, s.craft[craft].v[joint.iv], target, duration, p.period)
+    begin_path(joint, j, &w[craft], s.craft[craft].v[joint.iv], target, duration, p.period)
 
 
 cdef inline bint driven_by_torque(const Joint *joint) noexcept nogil:
@@ -425,44 +504,78 @@ cdef inline bint driven_by_torque(const Joint *joint) noexcept nogil:
     return joint.servo_stiffness == 0.0 and joint.servo_damping == 0.0
 
 
-cdef void change_modes(const Params *p, PairState *s, const Sample *o) noexcept nogil:
+cdef void watch_phase(PairState *s, const Sample *o) noexcept nogil:
+    """Remembers when a phase was entered first."""
+    if 0 <= o.phase < MAX_PHASES and not (s.seen >> o.phase) & 1:
+        s.seen |= 1u << o.phase
+        s.entered[o.phase] = 1e-9 * <double>o.time_ns
+
+
+cdef double since_event(const PairState *s, const Sample *o, int event) noexcept nogil:
+    """s since an event, -1 before it."""
+    cdef double t = 1e-9 * <double>o.time_ns
+    if event == AT_TIME:
+        return t
+    if event == AT_FIRST_CONTACT:
+        return t - o.first_contact_time if o.first_contact_time >= 0.0 else -1.0
+    if event == AT_CAPTURE:
+        return t - o.capture_time if o.capture_time >= 0.0 else -1.0
+    event -= AT_PHASE
+    return t - s.entered[event] if (s.seen >> event) & 1 else -1.0
+
+
+cdef void change_modes(const Params *p, PairState *s, const Work *w, const Sample *o) noexcept nogil:
     """Changes of the configuration that are due, and the operator's."""
-    cdef double since, t = 1e-9 * <double>o.time_ns
+    cdef const Change *change
+    cdef double since
     cdef int i
     for i in range(p.n_changes):
-        since = t
-        if p.change[i].event == AT_FIRST_CONTACT:
-            since = t - o.first_contact_time if o.first_contact_time >= 0.0 else -1.0
-        elif p.change[i].event == AT_CAPTURE:
-            since = t - o.capture_time if o.capture_time >= 0.0 else -1.0
-        if not (s.done >> i) & 1 and since >= p.change[i].after:
+        change = &p.change[i]
+        since = since_event(s, o, change.event)
+        if not (s.done >> i) & 1 and since >= change.after:
             s.done |= 1u << i
-            set_mode(p, s, p.change[i].craft, p.change[i].joint, p.change[i].mode, p.change[i].target, p.change[i].duration)
+            set_mode(p, s, w, change.craft, change.joint, change.mode, change.target, change.duration, change.profile, change.amplitude,
+                     since - change.after - o.periods * p.period)
     if o.command_code == COMMAND_JOINT:
-        set_mode(p, s, o.command_arg[0] > 0.5, <int>o.command_arg[1], <int>o.command_arg[2], o.command_arg[3], o.command_arg[4])
+        set_mode(p, s, w, o.command_arg[0] > 0.5, <int>o.command_arg[1], <int>o.command_arg[2], o.command_arg[3], o.command_arg[4], 0, 0.0,
+                 0.0)
 
 
-cdef inline double push_of_stop(const Joint *joint, const JointState *j, double v, double *k, double *d) noexcept nogil:
-    """Force of the stop beyond which the joint stands, its spring and damper onto k and d; 0 between the stops."""
-    if j.beyond == 0.0:
+cdef inline double push_of_stop(const Joint *joint, const JointState *j, double beyond, double v, double *k, double *d) noexcept nogil:
+    """Force of the stop past which the joint stands by `beyond`, its spring and damper onto k and d; 0 between the stops."""
+    if beyond == 0.0:
         return 0.0
-    if j.beyond != j.unloaded:
+    if beyond != j.unloaded:
         k[0] += joint.stop_stiffness
     d[0] += joint.stop_damping
-    return -(joint.stop_stiffness * (j.beyond - j.unloaded) + joint.stop_damping * v)
+    return -(joint.stop_stiffness * (beyond - j.unloaded) + joint.stop_damping * v)
+
+
+cdef inline void add_to_inertia(const CraftParams *p, Work *w, const Joint *joint, double k, double d, double h) noexcept nogil:
+    """What a spring and a damper add to the inertia of a joint over the step."""
+    w.model.body[joint.body].armature = joint.armature + h * ((0.5 * d if p.second else d) + 0.25 * h * k)
+
+
+cdef inline bint rubs(const CraftParams *p, const Joint *joint, const JointState *j) noexcept nogil:
+    """Whether dry friction of a joint may hold it: a step of second order, and its acceleration is not known anyway."""
+    return p.second and joint.friction > 0.0 and not is_held(j.mode)
 
 
 cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double *wheel_torque, double h) noexcept nogil:
     """Forces, what is known, and what springs and dampers add to the inertia of each joint over the step."""
     cdef const Joint *joint
     cdef JointState *j
-    cdef double x, v, k, d, force, reference, rate, servo
+    cdef double x, v, k, d, force, servo, more, more_rate, beyond, e, reference = 0.0, rate = 0.0
     cdef int i
     for i in range(p.n_joints):
         joint = &p.joint[i]
         j = &s.joint[i]
         x = j.angle
         v = s.v[joint.iv]
+        beyond = j.beyond
+        if p.second:
+            x += 0.5 * h * v
+            beyond = past_stop(joint, x)
         k = 0.0
         d = 0.0
         force = 0.0
@@ -472,32 +585,53 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double
             j.unloaded = min(max(j.unloaded, min(j.beyond, 0.0)), max(j.beyond, 0.0))
         if j.mode == JOINT_MODE_GIVEN or j.mode == JOINT_MODE_DRIVEN:
             if j.yields:
-                begin_path(joint, j, v, j.target, j.duration - j.elapsed, h)
+                begin_path(joint, j, w, v, j.target, j.duration - j.elapsed, h)
                 j.yields = 0
             j.elapsed += h
+            j.since += h
             path(j, j.elapsed, &reference, &rate)
+            if j.profile > 0:
+                profile_of(w, j, j.since, &more, &more_rate)
+                reference += more
+                rate += more_rate
             reference = within_stops(joint, x, reference)
         if j.mode == JOINT_MODE_LOCKED:
             w.a[joint.iv] = -v / h
+        elif j.mode == JOINT_MODE_GIVEN and p.second:
+            # at the rate of the path at the end of the step, and what is missing of its place
+            e = reference - j.angle - 0.5 * h * (v + rate)
+            w.a[joint.iv] = (rate + e / h - v) / h
         elif j.mode == JOINT_MODE_GIVEN:
             w.a[joint.iv] = ((reference - x) / h - v) / h
         else:
             k = joint.stiffness
-            d = joint.damping + joint.friction / max(fabs(v), p.friction_rate)
+            d = joint.damping
+            if not p.second:
+                d += joint.friction / max(fabs(v), p.friction_rate)
             force = -k * (x - joint.angle) - d * v
             if joint.wheel >= 0:
                 force += wheel_torque[joint.wheel]
             elif j.mode == JOINT_MODE_DRIVEN:
                 servo = joint.servo_stiffness * (reference - x) + joint.servo_damping * (rate - v)
                 if driven_by_torque(joint):
-                    servo = j.target
+                    # as it is in the middle of the step
+                    profile_of(w, j, j.since - 0.5 * h, &more, &more_rate)
+                    servo = j.target + more
                 elif fabs(servo) < joint.effort:
                     k += joint.servo_stiffness
                     d += joint.servo_damping
                 force += min(max(servo, -joint.effort), joint.effort)
-            force += push_of_stop(joint, j, v, &k, &d)
+            force += push_of_stop(joint, j, beyond, v, &k, &d)
+            if rubs(p, joint, j):
+                if v == 0.0:
+                    j.sticks = 1
+                if j.sticks:
+                    w.known[joint.iv] = 1
+                    w.a[joint.iv] = -v / h
+                else:
+                    force -= joint.friction if v > 0.0 else -joint.friction
         w.tau[joint.iv] = force
-        w.model.body[joint.body].armature = joint.armature + h * (d + 0.25 * h * k)
+        add_to_inertia(p, w, joint, k, d, h)
 
 
 cdef bint yields(const CraftParams *p, CraftState *s, Work *w, double h) noexcept nogil:
@@ -518,22 +652,61 @@ cdef bint yields(const CraftParams *p, CraftState *s, Work *w, double h) noexcep
         d = 0.0
         w.known[joint.iv] = 0
         w.tau[joint.iv] = joint.effort if w.tau_out[joint.iv] > 0.0 else -joint.effort
-        w.tau[joint.iv] += push_of_stop(joint, j, s.v[joint.iv], &k, &d)
-        w.model.body[joint.body].armature = joint.armature + h * (d + 0.25 * h * k)
+        w.tau[joint.iv] += push_of_stop(joint, j, past_stop(joint, j.angle + 0.5 * h * s.v[joint.iv]) if p.second else j.beyond,
+                                        s.v[joint.iv], &k, &d)
+        add_to_inertia(p, w, joint, k, d, h)
     return found
 
 
-cdef void take_torques(const CraftParams *p, Work *w) noexcept nogil:
+cdef bint slips(const CraftParams *p, CraftState *s, Work *w, double h) noexcept nogil:
+    """Whether joints, after `accelerate`, begin to slide, as dry friction cannot hold them, or to stick, as it would turn their rate round.
+
+    Friction f in -F_c ... F_c: one that sticks has the acceleration that ends its rate, and slides when this needs more than F_c."""
+    cdef const Joint *joint
+    cdef JointState *j
+    cdef double v, f
+    cdef bint found = False
+    cdef int i
+    for i in range(p.n_joints):
+        joint = &p.joint[i]
+        j = &s.joint[i]
+        if not rubs(p, joint, j):
+            continue
+        v = s.v[joint.iv]
+        if j.sticks:
+            f = w.tau_out[joint.iv] - w.tau[joint.iv]
+            if fabs(f) <= joint.friction:
+                continue
+            j.sticks = 0
+            w.known[joint.iv] = 0
+            w.tau[joint.iv] += joint.friction if f > 0.0 else -joint.friction
+        else:
+            if v * (v + h * w.a[joint.iv]) >= 0.0:
+                continue
+            j.sticks = 1
+            w.known[joint.iv] = 1
+            w.tau[joint.iv] += joint.friction if v > 0.0 else -joint.friction
+            w.a[joint.iv] = -v / h
+        found = True
+    return found
+
+
+cdef void take_torques(const CraftParams *p, const CraftState *s, Work *w) noexcept nogil:
     """Forces of the joints over the step: what known ones need, and of the others springs and dampers as they acted."""
     cdef int i, iv
     for i in range(p.n_joints):
         iv = p.joint[i].iv
         w.torque[i] = w.tau_out[iv]
-        if not w.known[iv]:
+        if not w.known[iv] or rubs(p, &p.joint[i], &s.joint[i]):
             w.torque[i] -= (w.model.body[p.joint[i].body].armature - p.joint[i].armature) * w.a[iv]
 
 
 # ------------------------------------------------------------------------------------------------------------------------- loads
+
+cdef inline const CraftState *standing(const CraftParams *p, const CraftState *s, const Work *w) noexcept nogil:
+    """The craft where its accelerations are looked at."""
+    return &w.at if p.second else s
+
 
 cdef inline void load_body(const CraftState *s, Work *w, int body, Vec3 p, Vec3 f, Vec3 m) noexcept nogil:
     """Force f and moment m (body axes) at the place p of a body: on it, and on the whole."""
@@ -545,6 +718,32 @@ cdef inline void load_body(const CraftState *s, Work *w, int body, Vec3 p, Vec3 
     cdef Vec3 f_R = mat_vec(R_RB, f)
     w.force = add(w.force, rotate(quat(s.q + 3), f_R))
     w.moment = add(w.moment, rotate(quat(s.q + 3), add(cross(r, f_R), mat_vec(R_RB, m))))
+
+
+cdef void load_named_bodies(const Params *p, const PairState *s, Work *w, const Sample *o, double later) noexcept nogil:
+    """The loads that act by now, as in the middle of a step that ends `later` s after the sample's time. After `begin`."""
+    cdef const Load *load
+    cdef const CraftState *craft
+    cdef Mat3 R
+    cdef double x, rate, t
+    cdef int i
+    for i in range(p.n_loads):
+        load = &p.load[i]
+        t = since_event(s, o, load.event)
+        if t < 0.0:
+            continue
+        t += later - load.after - 0.5 * p.period
+        if t < 0.0:
+            continue
+        x = 1.0
+        if load.profile > 0:
+            follow(&p.profile[load.profile - 1], w.points, t, &x, &rate)
+        craft = standing(&p.craft[load.craft], &s.craft[load.craft], &w[load.craft])
+        # from the axes of the place, or of N, to those of the body
+        R = load.place.R
+        if load.inertial:
+            R = transposed(mat_multiply(to_matrix(quat(craft.q + 3)), mat(w[load.craft].model.body[load.place.body].pose + 3)))
+        load_body(craft, &w[load.craft], load.place.body, load.place.p, mul(x, mat_vec(R, load.f)), mul(x, mat_vec(R, load.m)))
 
 
 cdef void load_contact(const CraftParams *p, const CraftState *s, Work *w, double sign, Vec3 x, Wrench F) noexcept nogil:
@@ -637,6 +836,10 @@ cdef void fall(const Params *p, const CraftParams *craft, CraftState *s, const R
         f = mat_vec(R, f)
         force = add(force, f)
         moment = add(add(moment, mat_vec(R, m)), cross(sub(r, s.c), f))
+    if craft.second:
+        w.force = add(w.force, force)
+        w.moment = add(w.moment, moment)
+        return
     accumulate(h, force, &s.P, &s.P_rest)
     accumulate(h, moment, &s.L, &s.L_rest)
 
@@ -665,6 +868,86 @@ cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const 
     factor(w.model, 0.25 * h * h, h, w.known)
 
 
+cdef void begin_middle(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w, Wrench control,
+                       const double *thrust, const double *wheel_torque) noexcept nogil:
+    """`begin` of a step of second order: the craft half a step on with the rates at hand, and its loads there."""
+    cdef double h = p.period
+    cdef Quat q = quat(s.q + 3)
+    memset(w.f_ext, 0, craft.bodies * sizeof(Wrench))
+    memset(w.tau, 0, craft.nv * sizeof(double))
+    memset(w.pushed, 0, craft.nv * sizeof(double))
+    w.force = w.moment = xyz(0.0, 0.0, 0.0)
+    load_joints(craft, s, w, wheel_torque, h)
+    memcpy(&w.at, s, sizeof(CraftState))
+    put_quat(turned(q, rotate(q, vec(s.v + 3)), 0.5 * h), w.at.q + 3)
+    shift_internal(craft, s, s.v, 0.5 * h, w.at.q)
+    w.at.c = add(s.c, mul(0.5 * h / craft.mass, s.P))
+    compose_tree(w.model, w.at.q, s.v, &w.whole)
+    place_root(&w.at, &w.whole)
+    move(w.model, w.at.q, s.v)
+    place_in_root(w.model)
+    cdef Pose X_NR = pose(w.at.q)
+    w.R = to_matrix(X_NR.q)
+    w.R_port = mat_multiply(w.R, mat(w.model.body[craft.port.body].pose + 3))
+    w.X_port = compose(X_NR, place_pose(w, &craft.port))
+    load_control(craft, &w.at, w, control, thrust, wheel_torque)
+    if p.orbit.parameter > 0.0:
+        fall(p, craft, &w.at, at, w, h, 1)
+    factor(w.model, 0.25 * h * h, 0.5 * h, w.known)
+
+
+cdef void renew(const Params *p, const CraftParams *craft, CraftState *s, Work *w) noexcept nogil:
+    """Inertia and velocity terms once more: other joints are known, or other rates in the middle of the step."""
+    cdef double h = p.period
+    if craft.second:
+        move(w.model, w.at.q, w.rates)
+        factor(w.model, 0.25 * h * h, 0.5 * h, w.known)
+        return
+    move(w.model, s.q, s.v)
+    factor(w.model, 0.25 * h * h, h, w.known)
+
+
+cdef void reach_middle(const CraftParams *craft, const CraftState *s, Work *w, double h) noexcept nogil:
+    """Rates in the middle of the step by the accelerations found."""
+    cdef int i
+    for i in range(craft.nv):
+        w.rates[i] = s.v[i] + 0.5 * h * (w.a[i] + w.pushed[i])
+
+
+cdef void finish_middle(const Params *p, const CraftParams *craft, CraftState *s, Work *w) noexcept nogil:
+    """`finish` of a step of second order: places move with the rates in its middle. The wrench between the ports acts as a blow at its
+    beginning, as in the step of first order: a force that is measured once a tick and held would feed a spring in the contact."""
+    cdef double h = p.period
+    cdef Vec3 f = w.force, m = w.moment
+    cdef Quat q = quat(s.q + 3), q_half = quat(w.at.q + 3)
+    cdef int i, iv
+    reach_middle(craft, s, w, h)
+    if w.struck:
+        f = add(f, sub(w.force, w.own_force))
+        m = add(m, sub(w.moment, w.own_moment))
+    w.at.P = add(s.P, mul(0.5 * h, f))
+    w.at.L = add(s.L, mul(0.5 * h, m))
+    accumulate(h / craft.mass, w.at.P, &s.c, &s.c_rest)
+    accumulate(h, w.force, &s.P, &s.P_rest)
+    accumulate(h, w.moment, &s.L, &s.L_rest)
+    compose_tree(w.model, w.at.q, w.rates, &w.whole)
+    put_quat(turned(q, rotate(q_half, settle(&w.at, &w.whole, q_half).w), h), s.q + 3)
+    for i in range(craft.n_joints):
+        iv = craft.joint[i].iv
+        if craft.joint[i].wheel < 0:
+            s.joint_energy += h * w.torque[i] * (s.v[iv] + 0.5 * h * w.a[iv])
+        s.joint[i].angle += h * w.rates[iv]
+        s.joint[i].beyond = past_stop(&craft.joint[i], s.joint[i].angle)
+    shift_internal(craft, s, w.rates, h, s.q)
+    for i in range(6, craft.nv):
+        s.v[i] += h * w.a[i]
+    for i in range(craft.n_joints):
+        # to the bit, so that it sticks
+        if s.joint[i].sticks and w.known[craft.joint[i].iv]:
+            s.v[craft.joint[i].iv] = 0.0
+    see_craft(craft, s, w)
+
+
 cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work *w) noexcept nogil:
     """Momentum, rates, then places; the attitude with the rate at half the step. The twist of the root is settled by `see_craft`."""
     cdef double h = p.period
@@ -683,7 +966,7 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     cdef Vec3 w_N = rotate(q, add(vec(s.v + 3), mul(h, vec(w.a + 3))))
     cdef Quat q_half = turned(q, w_N, 0.5 * h)
     put_quat(q_half, w.half + 3)
-    shift_internal(craft, s, 0.5 * h, w.half)
+    shift_internal(craft, s, s.v, 0.5 * h, w.half)
     compose_tree(w.model, w.half, s.v, &w.whole)
     w_N = rotate(q_half, settle(s, &w.whole, q_half).w)
     # the step
@@ -691,7 +974,7 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     for i in range(craft.n_joints):
         s.joint[i].angle += h * s.v[craft.joint[i].iv]
         s.joint[i].beyond = past_stop(&craft.joint[i], s.joint[i].angle)
-    shift_internal(craft, s, h, s.q)
+    shift_internal(craft, s, s.v, h, s.q)
     see_craft(craft, s, w)
 
 
@@ -703,7 +986,7 @@ cdef Twist predicted_twist(const CraftParams *p, const CraftState *s, Work *w, V
         w.tau_out[i] = s.v[i] + h * w.a[i]
     twist_in_tree(w.model, p.port.body, w.tau_out, <double *>&V)
     cdef Vec3 w_N = mat_vec(w.R_port, V.w)
-    return twist_of(add(mat_vec(w.R_port, V.v), cross(w_N, port_arm(p, s, w, x))), w_N)
+    return twist_of(add(mat_vec(w.R_port, V.v), cross(w_N, port_arm(p, standing(p, s, w), w, x))), w_N)
 
 
 cdef void add_mobility(const CraftParams *p, const CraftState *s, Work *w, Vec3 x, double *K) noexcept nogil:
@@ -736,8 +1019,8 @@ cdef inline Vec3 taken_back(Vec3 drift, double h) noexcept nogil:
     return mul(DRIFT_SHARE / h * (DRIFT_RATE_MAX / rate if rate > DRIFT_RATE_MAX else 1.0), drift)
 
 
-cdef void latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) noexcept nogil:
-    """The wrench of the latches at the origin of T, after `begin` of both craft, into their loads and into the state."""
+cdef Wrench wrench_of_latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) noexcept nogil:
+    """The wrench of the latches at the origin of T, N axes, after `begin` of both craft; into the state too."""
     cdef double K[36]
     cdef double l[6]
     cdef Twist V[2]             # of A, of T
@@ -746,9 +1029,9 @@ cdef void latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) no
     cdef int i, k
     memset(K, 0, sizeof(K))
     for k in range(2):
-        accelerate_craft(&s.craft[k], &w[k], NULL)
+        accelerate_craft(&p.craft[k], &s.craft[k], &w[k], NULL)
         V[k] = predicted_twist(&p.craft[k], &s.craft[k], &w[k], X_NT.p, h)
-        add_mobility(&p.craft[k], &s.craft[k], &w[k], X_NT.p, K)
+        add_mobility(&p.craft[k], standing(&p.craft[k], &s.craft[k], &w[k]), &w[k], X_NT.p, K)
     # drift at the origin of T
     cdef Twist drift = drift_of_latch(s, X_TA)
     drift.v = sub(drift.v, cross(drift.w, X_TA.p))
@@ -761,49 +1044,109 @@ cdef void latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) no
     for i in range(6):
         l[i] /= h
     F = wrench(l)
-    load_contact(&p.craft[ACTIVE], &s.craft[ACTIVE], &w[ACTIVE], -1.0, X_NT.p, F)
-    load_contact(&p.craft[TARGET], &s.craft[TARGET], &w[TARGET], 1.0, X_NT.p, F)
     s.latch = wrench_of(rotate_back(X_NT.q, F.f), rotate_back(X_NT.q, F.m))
+    return F
 
 
-cdef inline void accelerate_craft(const CraftState *s, Work *w, double *tau_out) noexcept nogil:
-    accelerate(w.model, 0.0, s.q, s.v, w.tau, <const double *>w.f_ext, w.known, w.a, tau_out)
+cdef void load_ports(const Params *p, const PairState *s, Work *w, Vec3 x, Wrench F) noexcept nogil:
+    """The wrench F at the point x of N on the target craft, its opposite on the active one, on top of their own loads."""
+    cdef int k
+    for k in range(2):
+        w[k].f_ext[p.craft[k].port.body] = w[k].own
+        w[k].force = w[k].own_force
+        w[k].moment = w[k].own_moment
+        load_contact(&p.craft[k], standing(&p.craft[k], &s.craft[k], &w[k]), &w[k], -1.0 if k == ACTIVE else 1.0, x, F)
 
 
-cdef void one_step(Self *self, const Sample *o, int joined) noexcept nogil:
-    """Accelerations of both craft for one period."""
+cdef inline void accelerate_craft(const CraftParams *p, const CraftState *s, Work *w, double *tau_out) noexcept nogil:
+    accelerate(w.model, 0.0, standing(p, s, w).q, s.v, w.tau, <const double *>w.f_ext, w.known, w.a, tau_out)
+
+
+cdef inline void begin_craft(const Params *p, PairState *s, Work *w, int k, Wrench control, const double *thrust,
+                             const double *wheel_torque) noexcept nogil:
+    if p.craft[k].second:
+        begin_middle(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], control, thrust, wheel_torque)
+    else:
+        begin(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], control, thrust, wheel_torque)
+
+
+cdef void one_step(Self *self, const Sample *o, int joined, double later) noexcept nogil:
+    """Accelerations of both craft for one period, which ends `later` s after the sample's time (0, or before it)."""
     cdef const Params *p = &self.flat.params
     cdef PairState *s = &self.flat.state
     cdef Work *w = self.work
     cdef Pose X_NT, X_TA
     cdef Wrench F_T, F
     cdef bint orbiting = p.orbit.parameter > 0.0
+    cdef bint changed
     cdef int k
-    begin(p, &p.craft[ACTIVE], &s.craft[ACTIVE], &s.reference, &w[ACTIVE], wrench(o.control_A), o.thruster_A, o.wheel_torque_A)
-    begin(p, &p.craft[TARGET], &s.craft[TARGET], &s.reference, &w[TARGET], wrench(o.control_T), o.thruster_T, o.wheel_torque_T)
+    begin_craft(p, s, w, ACTIVE, wrench(o.control_A), o.thruster_A, o.wheel_torque_A)
+    begin_craft(p, s, w, TARGET, wrench(o.control_T), o.thruster_T, o.wheel_torque_T)
+    load_named_bodies(p, s, w, o, later)
+    for k in range(2):
+        w[k].own = w[k].f_ext[p.craft[k].port.body]
+        w[k].own_force = w[k].force
+        w[k].own_moment = w[k].moment
     X_NT = w[TARGET].X_port
-    if joined:
-        X_TA = compose(inverse(X_NT), w[ACTIVE].X_port)
-        if not s.joined:
-            s.join_X_TA = X_TA
-        latch(p, s, w, X_NT, X_TA)
-    else:
-        # the measured wrench on the target craft at and in T; the active one bears the opposite at the same point
-        F_T = wrench(o.F_T_corrected)
-        F = wrench_of(rotate(X_NT.q, F_T.f), rotate(X_NT.q, F_T.m))
-        load_contact(&p.craft[ACTIVE], &s.craft[ACTIVE], &w[ACTIVE], -1.0, X_NT.p, F)
-        load_contact(&p.craft[TARGET], &s.craft[TARGET], &w[TARGET], 1.0, X_NT.p, F)
+    X_TA = compose(inverse(X_NT), w[ACTIVE].X_port)
+    if joined and not s.joined:
+        s.join_X_TA = X_TA
     s.joined = joined
+    # the measured wrench on the target craft at and in T; the active one bears the opposite at the same point
+    F_T = wrench(o.F_T_corrected)
+    F = wrench_of(rotate(X_NT.q, F_T.f), rotate(X_NT.q, F_T.m))
+    if p.craft[ACTIVE].second or p.craft[TARGET].second:
+        # rates in the middle of the step, from the accelerations with those at its beginning
+        if joined:
+            F = wrench_of_latch(p, s, w, X_NT, X_TA)
+        load_ports(p, s, w, X_NT.p, F)
+        for k in range(2):
+            if p.craft[k].second:
+                accelerate_craft(&p.craft[k], &s.craft[k], &w[k], w[k].tau_out)
+                reach_middle(&p.craft[k], &s.craft[k], &w[k], p.period)
+                renew(p, &p.craft[k], &s.craft[k], &w[k])
+    if joined:
+        for k in range(2):
+            w[k].f_ext[p.craft[k].port.body] = w[k].own
+        F = wrench_of_latch(p, s, w, X_NT, X_TA)
+    load_ports(p, s, w, X_NT.p, F)
     if orbiting:
         kick_reference(&p.orbit, 0.5 * p.period, &s.reference)
         drift_reference(p.period, &s.reference)
     for k in range(2):
-        accelerate_craft(&s.craft[k], &w[k], w[k].tau_out)
-        if yields(&p.craft[k], &s.craft[k], &w[k], p.period):
-            move(w[k].model, s.craft[k].q, s.craft[k].v)
-            factor(w[k].model, 0.25 * p.period * p.period, p.period, w[k].known)
-            accelerate_craft(&s.craft[k], &w[k], w[k].tau_out)
-        take_torques(&p.craft[k], &w[k])
+        accelerate_craft(&p.craft[k], &s.craft[k], &w[k], w[k].tau_out)
+        for _ in range(3):
+            changed = yields(&p.craft[k], &s.craft[k], &w[k], p.period)
+            if slips(&p.craft[k], &s.craft[k], &w[k], p.period):
+                changed = True
+            if not changed:
+                break
+            renew(p, &p.craft[k], &s.craft[k], &w[k])
+            accelerate_craft(&p.craft[k], &s.craft[k], &w[k], w[k].tau_out)
+            if not p.craft[k].second:
+                break
+        take_torques(&p.craft[k], &s.craft[k], &w[k])
+        if p.craft[k].second:
+            find_push(p, &p.craft[k], &s.craft[k], &w[k], joined)
+
+
+cdef void find_push(const Params *p, const CraftParams *craft, CraftState *s, Work *w, int joined) noexcept nogil:
+    """What of the accelerations the measured wrench between the ports makes: those without it, taken away; accelerations stay."""
+    cdef Vec3 f = sub(w.force, w.own_force), m = sub(w.moment, w.own_moment)
+    cdef Wrench loaded
+    cdef int i
+    w.struck = not joined and dot(f, f) + dot(m, m) > 0.0
+    if not w.struck:
+        return
+    memcpy(w.pushed, w.a, craft.nv * sizeof(double))
+    loaded = w.f_ext[craft.port.body]
+    w.f_ext[craft.port.body] = w.own
+    accelerate_craft(craft, s, w, NULL)
+    for i in range(craft.nv):
+        w.rates[i] = w.pushed[i]
+        w.pushed[i] -= w.a[i]
+        w.a[i] = w.rates[i]
+    w.f_ext[craft.port.body] = loaded
 
 
 cdef void end_step(Self *self) noexcept nogil:
@@ -813,9 +1156,14 @@ cdef void end_step(Self *self) noexcept nogil:
     cdef Work *w = self.work
     cdef int k
     for k in range(2):
-        finish(p, &p.craft[k], &s.craft[k], &w[k])
+        if p.craft[k].second:
+            finish_middle(p, &p.craft[k], &s.craft[k], &w[k])
+        else:
+            finish(p, &p.craft[k], &s.craft[k], &w[k])
     if p.orbit.parameter > 0.0:
         for k in range(2):
+            if p.craft[k].second:
+                continue
             w[k].R = to_matrix(quat(s.craft[k].q + 3))
             fall(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], 0.5 * p.period, 0)
             see_craft(&p.craft[k], &s.craft[k], &w[k])
@@ -829,8 +1177,13 @@ cdef void start(Self *self, Pose X_TA, Twist V_TA) noexcept nogil:
     cdef PairState *s = &self.flat.state
     cdef Work *w = self.work
     cdef CraftState *c
+    cdef double entered[MAX_PHASES]
+    cdef unsigned int seen = s.seen
     cdef int i, k
+    memcpy(entered, s.entered, sizeof(entered))
     memset(s, 0, sizeof(PairState))
+    memcpy(s.entered, entered, sizeof(entered))
+    s.seen = seen
     s.reference = start_reference(&p.orbit)
     for k in range(2):
         c = &s.craft[k]
@@ -838,7 +1191,7 @@ cdef void start(Self *self, Pose X_TA, Twist V_TA) noexcept nogil:
         memcpy(c.v, p.craft[k].v, sizeof(c.v))
         for i in range(p.craft[k].n_joints):
             c.joint[i].angle = p.craft[k].joint[i].angle
-            set_mode(p, s, k, i, p.craft[k].joint[i].mode, c.joint[i].angle, 0.0)
+            set_mode(p, s, w, k, i, p.craft[k].joint[i].mode, c.joint[i].angle, 0.0, 0, 0.0, 0.0)
             if driven_by_torque(&p.craft[k].joint[i]):
                 c.joint[i].target = 0.0 if p.craft[k].joint[i].mode == JOINT_MODE_DRIVEN else c.joint[i].angle
         compose_tree(w[k].model, c.q, c.v, &w[k].whole)
@@ -863,7 +1216,12 @@ cdef void start(Self *self, Pose X_TA, Twist V_TA) noexcept nogil:
     c.P = mul(p.craft[ACTIVE].mass, add(v_A, cross(w_A, sub(c.c, X_NA.p))))
     c.L = rotate(X_NR.q, mat_vec(mat(w[ACTIVE].whole.inertia), rotate_back(X_NR.q, w_A)))
     for k in range(2):
-        see_craft(&p.craft[k], &s.craft[k], &w[k])
+        # the roots move as those of rigid craft, rates of the joints come on top
+        c = &s.craft[k]
+        if p.craft[k].spins:
+            c.P = add(c.P, rotate(quat(c.q + 3), p.craft[k].p_joints))
+            c.L = add(c.L, rotate(quat(c.q + 3), p.craft[k].l_joints))
+        see_craft(&p.craft[k], c, &w[k])
 
 
 # ---------------------------------------------------------------------------------------------------------------------- the tick
@@ -931,13 +1289,14 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     elapsed = n * p.period
     memset(sample.A_TA, 0, sizeof(sample.A_TA))
     memset(record, 0, sizeof(CraftsRecord))
+    watch_phase(s, sample)
     for k in range(2):
         memset(w[k].torque, 0, sizeof(w[k].torque))
     if sample.motion == MOTION_FREE or sample.motion == MOTION_JOINED:
         # what acts on the craft, over the true elapsed time
-        change_modes(p, s, sample)
+        change_modes(p, s, w, sample)
         for i in range(n):
-            one_step(self, sample, sample.motion == MOTION_JOINED)
+            one_step(self, sample, sample.motion == MOTION_JOINED, -p.period * (n - 1 - i))
             if i == n - 1:
                 record_loads(p, w, record)
             end_step(self)
@@ -997,18 +1356,43 @@ FRICTION_RATE = 1e-3            # v_f: below it Coulomb friction is a damper, ra
 TARGET_MAX = 1e6                # of a joint, as the command has it
 STOP_HZ = 20.0                  # a joint against its stop swings with this frequency, with the damping ratio 0.5
 
-EVENTS = {"time": AT_TIME, "first_contact": AT_FIRST_CONTACT, "capture": AT_CAPTURE}
+EVENTS = {"time": AT_TIME, "first_contact": AT_FIRST_CONTACT, "capture": AT_CAPTURE,
+          **{phase: AT_PHASE + code for phase, code in CODES["phase"].items()}}
 SIDES = ("active", "target")
 _MODES = tuple(CODES["joint_mode"])
+_EVENT = (
+    Parameter("event", "str", "-", "what the time counts from: the start of the run, the first contact, the capture, or a phase when it is "
+              "entered first; with contact the loop closes", "time", choices=tuple(EVENTS)),
+    Parameter("after_s", "float", "s", "time after the event", 0.0, low=0.0, high=1e6),
+)
 _CHANGE = (
     Parameter("craft", "str", "-", "whose joint", choices=SIDES),
     Parameter("joint", "str", "-", "name of the joint"),
     Parameter("mode", "str", "-", "its mode from then on", choices=_MODES),
-    Parameter("event", "str", "-", "what the time counts from: the start of the run, the first contact, the capture", "time",
-              choices=tuple(EVENTS)),
-    Parameter("after_s", "float", "s", "time after the event", 0.0, low=0.0, high=1e6),
+    *_EVENT,
     Parameter("target", "float", "rad, m, N.m or N", "place, or torque of a driven joint without gains", 0.0, low=-1e6, high=1e6),
     Parameter("time_s", "float", "s", "how long the path to the target takes at least", 0.0, low=0.0, high=1e4),
+    Parameter("profile", "str", "-", "name of the profile that a given or driven joint follows: target + amplitude x profile", None),
+    Parameter("amplitude", "float", "rad, m, N.m or N", "what 1 of the profile is", 1.0, low=-1e6, high=1e6),
+)
+_LOAD = (
+    Parameter("craft", "str", "-", "whose body", choices=SIDES),
+    Parameter("body", "str", "-", "name of the body"),
+    Parameter("node", "str", "-", "node of a body that bends; left away: its own frame", None),
+    Parameter("position_m", "floats", "m", "where the force acts, in the frame of body or node", (0.0, 0.0, 0.0), -1e4, 1e4, 3),
+    Parameter("force_n", "floats", "N", "force", (0.0, 0.0, 0.0), -1e9, 1e9, 3),
+    Parameter("moment_n_m", "floats", "N.m", "moment", (0.0, 0.0, 0.0), -1e9, 1e9, 3),
+    Parameter("axes", "str", "-", "axes of both: the body's (or node's), or inertial ones", "body", choices=("body", "inertial")),
+    Parameter("profile", "str", "-", "name of the profile that both are multiplied by; left away: constant", None),
+    *_EVENT,
+)
+_JOINT_START = (
+    Parameter("craft", "str", "-", "whose joint", choices=SIDES),
+    Parameter("joint", "str", "-", "name of the joint"),
+    Parameter("rate_deg_s", "float", "deg/s", "rate of a joint that turns when the loop closes", None, low=-1e6, high=1e6),
+    Parameter("rate_m_s", "float", "m/s", "of one that slides", None, low=-1e3, high=1e3),
+    Parameter("momentum_n_m_s", "float", "N.m.s", "or the momentum about its axis of what turns on it, the rest of the craft held", None,
+              low=-1e9, high=1e9),
 )
 _MODAL_START = (
     Parameter("craft", "str", "-", "whose body", choices=SIDES),
@@ -1054,7 +1438,14 @@ cdef class TwoCrafts(StagePart):
     PARAMETERS = (
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
         Parameter("target_port", "str", "-", "docking port of the target craft", DOCKING),
-        Parameter("joint_changes", "tables", "-", "changes of the modes of joints: craft, joint, mode, event, after_s, target, time_s", []),
+        Parameter("joint_changes", "tables", "-", "changes of the modes of joints: craft, joint, mode, event, after_s, target, time_s, "
+                  "profile, amplitude", []),
+        Parameter("profiles", "tables", "-", "functions of the time since an event: name, and frequency_hz, phase_deg of a sine, or "
+                  "times_s, values (or file), interpolation, repeats of points", []),
+        Parameter("loads", "tables", "-", "forces and moments on named bodies: craft, body, node, position_m, force_n, moment_n_m, axes, "
+                  "profile, event, after_s", []),
+        Parameter("joint_start", "tables", "-", "joints in motion when the loop closes: craft, joint, rate_deg_s, rate_m_s or "
+                  "momentum_n_m_s", []),
         Parameter("modal_start", "tables", "-", "deformation when the loop closes: craft, body, coordinates, rates", []),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
         Parameter("joint_energy_max_j", "float", "J", "most that the joints of a craft, wheels left out, may give its bodies in a run",
@@ -1063,9 +1454,11 @@ cdef class TwoCrafts(StagePart):
     AUX = AUX
     COMMANDS = (Command("joint", ("contact", "latched"), (0, 1), names_of="joints", targets_of="joint_targets"),)
     CONTEXT = ("period_s", "vehicles", "start", "orbit")
-    FLIES = ("joints", "modes of its bodies", "wheels", "thrusters", "sensors", "interfaces")
+    FLIES = ("joints", "modes of its bodies", "wheels", "thrusters", "sensors", "interfaces", "step")
     FREE_VEHICLES = True
+    READS = {"profiles": with_data}
     cdef Self c
+    cdef double[:, ::1] points
     cdef readonly tuple trees
     cdef readonly tuple joints
     cdef readonly tuple joint_targets
@@ -1082,10 +1475,14 @@ cdef class TwoCrafts(StagePart):
         rate = start.orbital_rate_rad_s
         p.orbital_rate = xyz(rate[0], rate[1], rate[2])
         fill_orbit(&p.orbit, orbit)
+        profiles = self._fill_profiles(keys["profiles"])
+        loads = [checked(_LOAD, table, f"loads[{number}]") for number, table in enumerate(keys["loads"])]
+        _limit("loads", len(loads), MAX_LOADS)
         trees, self.joints, self.joint_targets, self.sensors, self.interfaces = [], (), (), (), ()
         for k, (side, vehicle) in enumerate(zip(SIDES, (vehicles.active, vehicles.target), strict=True)):
             craft = vehicle.craft if vehicle.craft is not None else rigid_craft(f"{side} craft", vehicle)
-            trees.append(self._fill(k, f"{side} craft {craft.name}", craft, keys[f"{side}_port"], keys["modal_start"]))
+            trees.append(self._fill(k, f"{side} craft {craft.name}", craft, keys[f"{side}_port"], keys["joint_start"], keys["modal_start"],
+                                    loads, profiles))
             if not abs(vehicle.mass_kg - p.craft[k].mass) <= 1e-9 * p.craft[k].mass:
                 raise ValueError(f"{side} craft: mass_kg of the vehicle is {vehicle.mass_kg:.12g} kg, its bodies have "
                                  f"{p.craft[k].mass:.12g} kg: give both the same mass")
@@ -1093,7 +1490,7 @@ cdef class TwoCrafts(StagePart):
         for what, names, limit in (("joints of one degree of freedom", self.joints, MAX_JOINTS), ("sensors", self.sensors, MAX_SENSORS),
                                    ("interfaces", self.interfaces, MAX_INTERFACES)):
             _limit(f"{what} of both craft", len(names), limit)
-        self._fill_changes(keys["joint_changes"])
+        self._fill_changes(keys["joint_changes"], profiles)
         self.notes = tuple(f"{what} {', '.join(names)}" for what, names in
                            (("joints", self.joints), ("sensors", self.sensors), ("interfaces", self.interfaces)) if names)
         self.plug.self = &self.c
@@ -1103,7 +1500,7 @@ cdef class TwoCrafts(StagePart):
         self.plug.step = step
         start_at_rest(&self.c)
 
-    def _fill(self, int k, where, craft, port_name, modal_start):
+    def _fill(self, int k, where, craft, port_name, joint_start, modal_start, loads, profiles):
         """Parameters and working memory of one craft; its tree."""
         cdef CraftParams *p = &self.c.flat.params.craft[k]
         cdef Work *w = &self.c.work[k]
@@ -1111,7 +1508,8 @@ cdef class TwoCrafts(StagePart):
         cdef Body *b
         cdef Joint *joint
         cdef int i
-        links, place_of = _with_places(craft)
+        own_loads = {number: load for number, load in enumerate(loads) if load["craft"] == SIDES[k]}
+        links, place_of = _with_places(craft, [(f"loads[{number}]", load["body"], load["node"]) for number, load in own_loads.items()])
         roots = [link.name for link in craft.links if link.parent is None]
         if len(roots) != 1 or next(link.joint for link in craft.links if link.parent is None) != "free":
             raise ValueError(f"{where}: exactly one root body with a free joint is needed, roots: {', '.join(roots)}")
@@ -1127,6 +1525,7 @@ cdef class TwoCrafts(StagePart):
         p.bodies, p.nq, p.nv, p.nj = tree.model.n, tree.nq, tree.nv, tree.nj
         p.mass = sum(link.body.mass for link in links)
         p.friction_rate = FRICTION_RATE
+        p.second = craft.step == "second_order"
         p.control = tree.index(craft.control_body or roots[0])
         q, v = tree.neutral(), np.zeros(tree.nv)
         # joints
@@ -1167,6 +1566,7 @@ cdef class TwoCrafts(StagePart):
             table = checked(_MODAL_START, table, "modal_start")
             if table["craft"] == SIDES[k]:
                 _start_modes(tree, where, table, q, v)
+        self._start_joints(k, tree, names, joint_start, q, v)
         for i, x in enumerate(q):
             p.q[i] = x
         for i, x in enumerate(v):
@@ -1175,11 +1575,15 @@ cdef class TwoCrafts(StagePart):
         # places, at the start
         compose_tree(w.model, p.q, p.v, &w.whole)
         place_in_root(w.model)
+        w.profile = self.c.flat.params.profile
+        w.points = &self.points[0, 0]
         port = craft.port(port_name)
         _fill_place(&p.port, tree, place_of(port.body, port.node), port.position, port.rotation)
         _limit(f"{where}: thrusters", len(craft.thrusters), MAX_THRUSTERS)
         for number, thruster in enumerate(craft.thrusters):
             self._fill_thruster(k, number, tree, place_of, thruster)
+        for number, load in own_loads.items():
+            self._fill_load(k, number, tree, place_of, load, profiles)
         _limit(f"{where}: wheels", len(craft.wheels), MAX_WHEELS)
         for number, wheel in enumerate(craft.wheels):
             self._fill_wheel(k, number, where, names, wheel)
@@ -1221,6 +1625,69 @@ cdef class TwoCrafts(StagePart):
         out.wrench.m = cross(sub(place_pose(w, &out.place).p, vec(w.whole.centre)), out.wrench.f)
         p.n_thrusters += 1
 
+    def _fill_profiles(self, tables):
+        """Name -> (number from 1, profile); the rows of all points."""
+        cdef Params *p = &self.c.flat.params
+        _limit("profiles", len(tables), MAX_PROFILES)
+        found = {}
+        rows = []
+        for number, table in enumerate(tables):
+            one = ProfileOf(table, f"profiles[{number}]")
+            if one.name in found:
+                raise ValueError(f"profiles[{number}].name: {one.name!r} stands twice, limit once")
+            found[one.name] = (number + 1, one)
+            p.profile[number].first, p.profile[number].rows = sum(map(len, rows)), len(one.rows)
+            p.profile[number].period, p.profile[number].frequency, p.profile[number].phase = one.period_s, one.frequency_hz, one.phase
+            rows.append(one.rows)
+            p.n_profiles += 1
+        self.points = np.ascontiguousarray(np.concatenate([*rows, np.zeros((1, 5))]))
+        return found
+
+    def _start_joints(self, int k, FlexibleTree tree, names, tables, q, v):
+        """Rates of joints at the start into v; the momentum that they have with the root at rest."""
+        cdef CraftParams *p = &self.c.flat.params.craft[k]
+        cdef Work *w = &self.c.work[k]
+        cdef Joint *joint
+        mine = np.zeros(tree.nv)
+        for number, table in enumerate(tables):
+            where = f"joint_start[{number}]"
+            table = checked(_JOINT_START, table, where)
+            if table["craft"] != SIDES[k]:
+                continue
+            if table["joint"] not in names:
+                raise ValueError(f"{where}: no joint {table['joint']!r} of the {SIDES[k]} craft; there are {', '.join(names) or 'none'}")
+            joint = &p.joint[names.index(table["joint"])]
+            slides = tree.links[joint.body].joint == "prismatic"
+            given = [key for key in ("rate_deg_s", "rate_m_s", "momentum_n_m_s") if table[key] is not None]
+            allowed = ["rate_m_s"] if slides else ["rate_deg_s", "momentum_n_m_s"]
+            if len(given) != 1 or given[0] not in allowed:
+                raise ValueError(f"{where}: {', '.join(given) or 'no rate'} of joint {table['joint']!r}, limit one of {', '.join(allowed)}")
+            if joint.mode == JOINT_MODE_LOCKED:
+                raise ValueError(f"{where}: joint {table['joint']!r} is locked at the start, limit a mode in which it moves")
+            value = table[given[0]]
+            if given[0] == "momentum_n_m_s":
+                value /= tree.mass_matrix(q)[joint.iv, joint.iv]
+            elif not slides:
+                value = np.radians(value)
+            if not abs(value) <= joint.rate:
+                raise ValueError(f"{where}.{given[0]}: {value:g} {'m/s' if slides else 'rad/s'} of joint {table['joint']!r}, limit "
+                                 f"{joint.rate:g} (the rate of its drive)")
+            mine[joint.iv] = v[joint.iv] = value
+            p.spins = 1
+        if p.spins:
+            _momentum_of(p, w, tree, q, mine)
+
+    def _fill_load(self, int k, int number, FlexibleTree tree, place_of, load, profiles):
+        cdef Params *p = &self.c.flat.params
+        cdef Load *out = &p.load[number]
+        cdef double[::1] f = np.array(load["force_n"], float), m = np.array(load["moment_n_m"], float)
+        out.craft, out.inertial = k, load["axes"] == "inertial"
+        out.event, out.after = EVENTS[load["event"]], load["after_s"]
+        out.profile = _number_of(profiles, load["profile"], f"loads[{number}]")
+        _fill_place(&out.place, tree, place_of(load["body"], load["node"]), load["position_m"], np.eye(3))
+        out.f, out.m = vec(&f[0]), vec(&m[0])
+        p.n_loads = max(p.n_loads, number + 1)
+
     def _fill_wheel(self, int k, int number, where, names, wheel):
         cdef CraftParams *p = &self.c.flat.params.craft[k]
         cdef Body *b
@@ -1232,7 +1699,7 @@ cdef class TwoCrafts(StagePart):
         p.wheel_axis[number] = mat_vec(mat(b.pose + 3), vec(b.axis))
         p.n_wheels += 1
 
-    def _fill_changes(self, tables):
+    def _fill_changes(self, tables, profiles):
         cdef Params *p = &self.c.flat.params
         cdef Change *change
         _limit("joint_changes", len(tables), MAX_CHANGES)
@@ -1247,11 +1714,25 @@ cdef class TwoCrafts(StagePart):
             change = &p.change[number]
             change.craft, change.joint, change.mode = k, names.index(table["joint"]), CODES["joint_mode"][table["mode"]]
             change.event, change.after = EVENTS[table["event"]], table["after_s"]
-            change.target, change.duration = table["target"], table["time_s"]
+            change.target, change.duration, change.amplitude = table["target"], table["time_s"], table["amplitude"]
+            change.profile = _number_of(profiles, table["profile"], where)
             limits = self.joint_targets[self.joints.index(f"{table['craft']} {table['joint']}")][change.mode]
-            if limits is not None and not limits[0] <= change.target <= limits[1]:
-                raise ValueError(f"{where}.target: {change.target:g} {limits[2]} of joint {table['joint']!r}, limit {limits[0]:g} ... "
-                                 f"{limits[1]:g} {limits[2]} ({limits[3]})")
+            if change.profile and limits is None:
+                raise ValueError(f"{where}.profile: of a joint that is {table['mode']}, limit given or driven")
+            key, places = "target", [change.target]
+            if change.profile:
+                key, one = "amplitude", profiles[table["profile"]][1]
+                places = [change.target + change.amplitude * x for x in one.range()]
+                if limits[3] == "its stops" and one.jumps:
+                    raise ValueError(f"{where}.profile: {one.name!r} jumps, limit a place without jumps")
+            for place in places:
+                if limits is not None and not limits[0] <= place <= limits[1]:
+                    raise ValueError(f"{where}.{key}: {place:g} {limits[2]} of joint {table['joint']!r}, limit {limits[0]:g} ... "
+                                     f"{limits[1]:g} {limits[2]} ({limits[3]})")
+            rate = p.craft[k].joint[change.joint].rate
+            if change.profile and limits[3] == "its stops" and not abs(change.amplitude) * one.fastest() <= rate:
+                raise ValueError(f"{where}.amplitude: {abs(change.amplitude) * one.fastest():g} {limits[2]}/s of joint {table['joint']!r} "
+                                 f"by its profile, limit {rate:g} {limits[2]}/s (the rate of its drive)")
             p.n_changes += 1
 
     def keep_rates(self, bytes snapshot):
@@ -1279,10 +1760,12 @@ cdef class TwoCrafts(StagePart):
 
     def dump(self):
         """Constants of both craft and of their bodies, and the state: the modes of another machine's linear algebra are others."""
-        return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat)) + b"".join(_constants(tree) for tree in self.trees)
+        parts = [_constants(tree) for tree in self.trees]
+        return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat)) + b"".join([*parts, np.asarray(self.points).tobytes()])
 
     def state_bounds(self):
-        return {"craft.joint.mode": code_range("joint_mode"), "craft.joint.yields": FLAG, "joined": FLAG, "done": WORD}
+        return {"craft.joint.mode": code_range("joint_mode"), "craft.joint.yields": FLAG, "craft.joint.sticks": FLAG,
+                "joined": FLAG, "done": WORD, "seen": WORD, "craft.joint.profile": (0, self.c.flat.params.n_profiles)}
 
     def fields(self):
         return self.c.flat
@@ -1290,29 +1773,51 @@ cdef class TwoCrafts(StagePart):
     def load_unchecked(self, bytes block):
         """Raises ValueError when the block is that of other bodies."""
         own = [_constants(tree) for tree in self.trees]
-        if <size_t>len(block) != sizeof(Flat) + sum(map(len, own)):
-            raise ValueError(f"block has {len(block)} bytes, this part has {sizeof(Flat) + sum(map(len, own))}: other bodies")
+        size = sizeof(Flat) + sum(map(len, own)) + np.asarray(self.points).nbytes
+        if len(block) != size:
+            raise ValueError(f"block has {len(block)} bytes, this part has {size}: other bodies, or profiles of other points")
         memcpy(&self.c.flat, PyBytes_AS_STRING(block), sizeof(Flat))
         at = sizeof(Flat)
         for tree, part in zip(self.trees, own, strict=True):
             _take_constants(tree, block[at:at + len(part)])
             at += len(part)
+        np.asarray(self.points)[:] = np.frombuffer(block[at:]).reshape(-1, 5)
 
 
-def _with_places(craft):
-    """Links of a craft with a massless one at every port of a flexible body that something of the craft names, and the function
-    (body, node) -> (link, port of it or None) that finds the place."""
+def _number_of(profiles, name, where):
+    """Number of the named profile, 0 for none."""
+    if name is None:
+        return 0
+    if name not in profiles:
+        raise ValueError(f"{where}.profile: no profile {name!r}; there are {', '.join(profiles) or 'none'}")
+    return profiles[name][0]
+
+
+cdef void _momentum_of(CraftParams *p, Work *w, FlexibleTree tree, q, v):
+    """Momentum of the craft with these rates, its root at rest."""
+    cdef double[::1] q_ = q, v_ = v
+    compose_tree(&tree.model, &q_[0], &v_[0], &w.whole)
+    p.p_joints, p.l_joints = vec(w.whole.p), vec(w.whole.l)
+
+
+def _with_places(craft, loads):
+    """Links of a craft with a massless one at every port of a flexible body that something of the craft or a load (where, body, node)
+    names, and the function (body, node) -> (link, port of it or None) that finds the place."""
     by_name = {link.name: link for link in craft.links}
     links = list(craft.links)
-    for thing in (*craft.ports, *craft.thrusters, *craft.sensors):
-        if thing.body not in by_name:
-            raise ValueError(f"{craft.name}: {thing.name!r}: no body {thing.body!r}; there are {', '.join(by_name)}")
-        body = by_name[thing.body].body
-        body.port_arrays(thing.node)
-        name = f"{thing.body}:{thing.node}"
-        if thing.node is not None and body.n_modes and name not in by_name:
-            by_name[name] = Link(name, ModalBody(0.0, np.zeros(3), np.zeros((3, 3))), thing.body, thing.node)
+    things = [(f"{craft.name}: {thing.name!r}", thing.body, thing.node) for thing in (*craft.ports, *craft.thrusters, *craft.sensors)]
+    for where, of, node in (*things, *loads):
+        if of not in by_name:
+            raise ValueError(f"{where}: no body {of!r}; there are {', '.join(by_name)}")
+        body = by_name[of].body
+        body.port_arrays(node)
+        name = f"{of}:{node}"
+        if node is not None and body.n_modes and name not in by_name:
+            by_name[name] = Link(name, ModalBody(0.0, np.zeros(3), np.zeros((3, 3))), of, node)
             links.append(by_name[name])
+    for where, of, node in loads:
+        if node is None and by_name[of].body.n_modes:
+            raise ValueError(f"{where}.node: body {of!r} bends, limit a load on one of its nodes: {', '.join(by_name[of].body.ports)}")
 
     def place_of(body, node):
         name = f"{body}:{node}"

@@ -18,6 +18,7 @@ from rt_kernels.model.modes import ModalBody, skew
 JOINTS = ("fixed", "revolute", "continuous", "prismatic", "screw", "universal", "spherical", "planar", "free")
 ONE_DEGREE = ("revolute", "continuous", "prismatic", "screw")
 MODES = ("locked", "free", "given", "driven")
+STEPS = ("first_order", "second_order")
 BODIES_MAX = 64  # of one craft, as `rt_kernels.dynamics.two_crafts` has room for
 DOCKING = "docking"  # name of the port that carries the docking unit
 
@@ -193,7 +194,7 @@ class Craft:
 
     links: parents need not come first; joints: settings of every joint that moves, in the order of the links (the root's free joint left
     out); rates: terms of the deformation in the rates, exact | first_order; gravity (3,) m/s2 on the inertial axes; control_body: the
-    rigid body on which the wrenches of the craft's own control act, None: the root.
+    rigid body on which the wrenches of the craft's own control act, None: the root; step: order of the integration in time (`STEPS`).
     """
 
     name: str
@@ -207,8 +208,11 @@ class Craft:
     rates: str = "exact"
     gravity: np.ndarray = field(default_factory=lambda: np.zeros(3))
     control_body: str | None = None
+    step: str = STEPS[0]
 
     def __post_init__(self) -> None:
+        if self.step not in STEPS:
+            raise ValueError(f"{self.name}: step: {self.step!r} is not one of {', '.join(STEPS)}")
         if not self.links:
             raise ValueError(f"{self.name}: at least one body is needed")
         bodies = {link.name: link for link in self.links}

@@ -6,12 +6,15 @@
 
 Bumpless: when the source of the motion changes, the step that the command would make becomes an offset, which is taken back by a
 minimum-jerk profile over `blend_s`. (A compensator that is switched blends its own leads.)
+
+`crafts_only`: the platform stands where it was when the loop closed, X_cmd = const; a flight of crafts that no stand could follow.
 """
 
 from libc.string cimport memset
 
 from rt_kernels.algebra.values cimport (Pose, Twist, add, pose, pose_of, put_pose, put_twist, sub, turned, twist, twist_of,
                                         twist_scaled, twist_sum, unit_pose)
+from rt_kernels.codes cimport MOTION_FREE, MOTION_JOINED
 from rt_kernels.guidance.profiles cimport quintic, rotation_between
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -78,6 +81,9 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef double x, dx, ddx
     cdef double dt = p.period * sample.periods
     cdef int i
+    if p.keys.crafts_only and s.started and (sample.motion == MOTION_FREE or sample.motion == MOTION_JOINED):
+        X = s.X_cmd
+        V = twist_scaled(0.0, V)
     if s.started and s.motion != sample.motion:
         # the old command carried on, against the new one
         s.offset = motion_between(X, moved(s.X_cmd, twist_scaled(dt, s.V_cmd)))
@@ -105,6 +111,8 @@ cdef class StewartSetpoints(StagePart):
 
     PARAMETERS = (
         Parameter("blend_s", "float", "s", "a change of the motion's source is blended over this time", 0.3, low=0.001, high=10.0),
+        Parameter("crafts_only", "bool", "-", "true: the platform stands still from the closing of the loop on, the crafts fly alone: load "
+                  "cases that no stand could follow; nothing of a docking is measured then", False),
     )
     CONTEXT = ("period_s", "platform", "mounting")
     cdef Self c
