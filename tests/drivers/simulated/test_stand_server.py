@@ -1,5 +1,6 @@
 """The stand as a process: its CANopen nodes against the `canopen` library, the ports on it, every fault of its table, its end."""
 
+import contextlib
 import json
 import os
 import queue
@@ -348,7 +349,8 @@ class Relay(threading.Thread):
                 return
             for end in ready:
                 data = end.recv(100)
-                (self.wire if end is self.far else self.far).send(data)
+                with contextlib.suppress(BlockingIOError):  # the port takes no more: a bus drops such a frame
+                    (self.wire if end is self.far else self.far).send(data, socket.MSG_DONTWAIT)
                 if end is self.far:
                     identifier, length, payload = FRAME.unpack(data)
                     self.seen.put((identifier, payload[:length]))
