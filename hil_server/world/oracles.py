@@ -18,6 +18,8 @@ ENABLED_WORD, SWITCHED_ON, OPERATION_ENABLED, STATE_MASK = 0x0F, 0x23, 0x27, 0x6
 FRESH_PERIODS = 3.5  # a status is fresh that came within so many periods
 SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
+HOME_S = 15.0  # from the loss of a record to the end of the run
+TAKEN_S = 0.05  # in which a command is taken
 SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
 STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 
@@ -103,6 +105,29 @@ def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         yield f"the log ends at {ran_s:.3f} s, all was well until {least + KEPT_S:.3f} s"
 
 
+def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """Who cannot be recorded goes home at once."""
+    for e in flight.events:
+        if e.kind == "kill" and e.from_s < flight.ran_s - 0.1 and all(o.kind != "stall" for o in flight.events):
+            if flight.ran_s > e.from_s + HOME_S:
+                yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
+            if flight.summary["end"] not in ("record_lost", "tripped"):
+                yield f"the record ended at {e.from_s} s, the run ended as {flight.summary['end']!r}"
+
+
+def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """What an operator commands is in the log when the loop comes to it, unless an abort was given with it."""
+    if any(e.kind == "stall" for e in flight.events) or not log.ticks:
+        return
+    given = [e for e in flight.events if e.kind == "command"]
+    last_s = 1e-9 * log.records["time_ns"][-1]
+    for e in given:
+        beside = any(o.where == "abort" and abs(o.from_s - e.from_s) < TAKEN_S for o in given if o is not e)
+        near = np.abs(1e-9 * log.records["time_ns"] - e.from_s) < TAKEN_S
+        if e.from_s < last_s - TAKEN_S and not beside and CODES["command"][e.where] not in log.records["command_code"][near]:
+            yield f"{e.where} of {e.from_s} s is not in the log"
+
+
 def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """Held, parked or closed: setpoints at rest, the drives without power where their wires let them know."""
     s = flight.summary
@@ -177,5 +202,5 @@ def _at(flight: Flight, ns: np.int64) -> str:
 
 
 ORACLES: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
-    setpoints, frames, record, kept, end, stopping, silence, causes, replays,
+    setpoints, frames, record, kept, without_record, commands, end, stopping, silence, causes, replays,
 )  # fmt: skip
