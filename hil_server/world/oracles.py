@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from hil_server.config import TestConfig
+from hil_server.errors import HilError
 from hil_server.judge.faults import STOP
 from hil_server.log.reader import Log, read_log
 from hil_server.run.replay import replay
@@ -27,8 +28,10 @@ STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 def violations(flight: Flight, config: TestConfig) -> list[str]:
     """Everything that did not hold of this flight; empty when all did."""
     found = [f"left over: {one}" for one in flight.left]
+    if isinstance(flight.error, HilError) and flight.ran_s == 0.0:
+        return found  # a device that does not answer as it should is not armed
     if flight.error is not None:
-        return [*found, f"ended by {type(flight.error).__name__}: {flight.error}"]
+        return [*found, f"error: {type(flight.error).__name__}: {flight.error}"]
     log = read_log(flight.log)
     for oracle in ORACLES:
         found += [f"{oracle.__name__}: {words}" for words in oracle(flight, config, log)]
