@@ -57,9 +57,10 @@ class Flight:
 
 def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), *, turns: int = 0, force: bool = False,
         from_start: bool = False) -> Flight:  # fmt: skip
-    """A live run on the virtual stand over its wires, in virtual time; the same seed, events and configuration give the same log. turns: so
-    many hand-overs of the baton are noted. force: as of `hil-server run`. from_start: the events' time begins with the set-up of the devices
-    and not with the loop."""
+    """A live run on the virtual stand over its wires, in virtual time; the same seed, events and configuration give the same log.
+
+    turns: so many hand-overs of the baton are noted. force: as of `hil-server run`. from_start: the events'
+    time begins with the set-up of the devices and not with the loop."""
     flight = Flight(seed, events, out / "run.mcap")
     world.begin(seed)
     began = world.now_ns()
