@@ -2,13 +2,16 @@
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
-from rt_kernels.codes cimport (DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_VALVE_SATURATED, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING,
-                               SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING, SETPOINT_STATUS_BLOCKED1)
+from rt_kernels.codes cimport (DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_LOST, DRIVE_STATUS_NO_DATA, DRIVE_STATUS_STALE,
+                               DRIVE_STATUS_VALVE_SATURATED, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING, SAFETY_STATE_NOT_ARMED,
+                               SAFETY_STATE_RECOVERING, SETPOINT_STATUS_BLOCKED1)
 from rt_kernels.sample cimport Sample
 
 cdef enum:
     HISTORY = 16            # positions kept for the rate, a power of two
     RESET_CYCLES = 16       # a fault reset stays for so many cycles: an edge that a slow drive sees too
+    UNHEARD = DRIVE_STATUS_NO_DATA | DRIVE_STATUS_STALE | DRIVE_STATUS_LOST     # of an axis that did not answer in this tick
+    HEARD_PERIODS = 1       # the keeper believes a status word that is so old
 
 
 # What a profile says about a status word: bits of the table's drive_status.
@@ -90,13 +93,17 @@ cdef inline bint in_place(int32_t target, int32_t counts, double counts_per_metr
 
 
 # Setpoint and control word of axis i at a tick. Before the setpoints have started the drive holds the position at which it was enabled;
-# after a trip an axis keeps its word until a recovery leads it up, state by state; a blocked one gets the word that takes its power off.
+# after a trip an axis keeps its word until a recovery leads it up, state by state, each by an answer of this tick: without one it is sent
+# what it was sent last. A blocked one gets the word that takes its power off.
 cdef inline void command_axis(const Sample *sample, int i, double zero_m, double counts_per_metre, uint16_t status_word, int32_t counts,
                               bint reset, const ControlWords *words, AxisOutput *out) noexcept nogil:
     if sample.safety_state != SAFETY_STATE_NOT_ARMED:
         out.target = to_counts((sample.leg_setpoint[i] - zero_m) * counts_per_metre, out.target)
     if sample.safety_state == SAFETY_STATE_RECOVERING:
-        out.word = words.up(status_word, reset, in_place(out.target, counts, counts_per_metre))
+        if sample.drive_status[i] & UNHEARD:
+            out.word = out.word_out
+        else:
+            out.word = words.up(status_word, reset, in_place(out.target, counts, counts_per_metre))
     elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
         out.word = words.enabled
     out.word_out = words.blocking if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else out.word

@@ -60,7 +60,7 @@ heartbeat 0x700 + n (CiA 301).
 
 from libc.string cimport memset
 
-from drivers.drives.axis_values cimport command_axis, counts_rate, in_place, keep_position, rank, to_counts
+from drivers.drives.axis_values cimport HEARD_PERIODS, command_axis, counts_rate, in_place, keep_position, rank, to_counts
 from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NO_OWNER, arrived, close_buses, keep_buses,
                                     lead_to, loop_has, loop_leaves, owner_now, reset_now, resets_in_recovery)
 from drivers.watchdog_output cimport watchdog_bits
@@ -479,14 +479,15 @@ cdef void lead(Axes *axes) noexcept nogil:
         return
     for i in range(AXES):
         a = &axes.s.axis[i]
-        all_ready = all_ready and axes.p.words.up(a.status_word, False, True) == axes.p.words.enabled
+        all_ready = (all_ready and a.silent_periods <= HEARD_PERIODS
+                     and axes.p.words.up(a.status_word, False, True) == axes.p.words.enabled)
     for i in range(AXES):
         a = &axes.s.axis[i]
         a.target_rate = 0
         if axes.keeper.led == LEAD_UP:
             if not enabled(axes, a):
                 a.out.target = a.counts
-            a.out.word = axes.p.words.up(a.status_word, reset, all_ready)
+            a.out.word = axes.p.words.up(a.status_word, reset, all_ready) if a.silent_periods <= HEARD_PERIODS else a.out.word_out
         elif axes.keeper.led == LEAD_DOWN:
             if axes.keeper.turns == 0 and not in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre):
                 a.out.target = a.counts

@@ -32,7 +32,7 @@ time that it left after its point of the grid.
 
 from libc.string cimport memcmp, memcpy, memset
 
-from drivers.drives.axis_values cimport command_axis, counts_rate, in_place, keep_position
+from drivers.drives.axis_values cimport HEARD_PERIODS, command_axis, counts_rate, in_place, keep_position
 from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK, word_down, word_up
 from drivers.drives.ethercat_record cimport EthercatRecord
 from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NO_OWNER, arrived, close_buses, keep_buses,
@@ -312,7 +312,8 @@ cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept
 # What the keeper asks of the axes next: nothing before a request, then up or down.
 cdef void lead(Ethercat *b) noexcept nogil:
     cdef EthercatAxisState *a
-    cdef bint reset = reset_now(b.keeper.turns, b.p.period_ns), all_ready = True, up = True, off = False
+    cdef bint reset = reset_now(b.keeper.turns, b.p.period_ns), up = True, off = False
+    cdef bint heard = b.s.silent_periods <= HEARD_PERIODS, all_ready = heard
     cdef int i
     for i in range(AXES):
         all_ready = all_ready and word_up(b.s.axis[i].status_word, False, True) == b.p.words.enabled
@@ -329,7 +330,7 @@ cdef void lead(Ethercat *b) noexcept nogil:
             continue
         if a.status_word & STATE_MASK != OPERATION_ENABLED:
             a.out.target = a.counts
-        if b.keeper.led == LEAD_UP:
+        if b.keeper.led == LEAD_UP and heard:
             a.out.word_out = word_up(a.status_word, reset, all_ready)
 
 

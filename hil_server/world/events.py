@@ -17,6 +17,7 @@ ON_DISK = ("short", "full", "error")
 INJECTED = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "drive_emergency", "drive_heartbeat_lost", "drive_lost",
             "link_silent", "sensor_silent", "sensor_lost", "sensor_delay", "sensor_stale", "sensor_taken_over", "sensor_device_fault",
             "signals_silent", "emergency_stop", "leg_stuck", "leg_runaway", "transducer_offset")  # fmt: skip
+RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
 
 
@@ -47,6 +48,10 @@ def drawn(seed: int, length_s: float) -> list[Event]:
     draw = random.Random(seed)
     kinds = draw.sample(("wire", "wire", "stall", "inject", "command", "disk", "kill", "clock"), draw.randint(1, 3))
     found = [_one(draw, draw.choice(kinds), length_s) for _ in range(draw.randint(1, 6))]
+    # what trips a run is recovered from at times
+    for event in list(found):
+        if draw.random() < RECOVERED:
+            found.append(Event("command", "recover", round(event.from_s + draw.uniform(0.2, 3.0), 4)))
     return sorted(found, key=lambda event: event.from_s)
 
 
@@ -59,7 +64,7 @@ def _one(draw: random.Random, kind: str, length_s: float) -> Event:
         amount = {"truncate": draw.randint(0, 20)}.get(name, round(draw.choice((1e5, 1e6, 1e7, 1e8)) * draw.uniform(0.5, 2.0)))
         return Event(name, where, at, until, draw.choice((0.01, 0.1, 0.5, 1.0)), amount, draw.choice((-1, 0, 1)))
     if kind == "stall":
-        return Event("stall", draw.choice(ROLES[:5]), at, amount=round(draw.choice((1e6, 1e7, 1e8, 1e9)) * draw.uniform(0.5, 2.0)))
+        return Event("stall", draw.choice(ROLES[:5]), at, amount=round(draw.choice((1e6, 1e7, 1e8, 1e9, 1e10)) * draw.uniform(0.5, 2.0)))
     if kind == "inject":
         return Event("inject", f"{draw.choice(INJECTED)}:{draw.randint(0, 1)}", at, until)
     if kind == "command":

@@ -55,14 +55,19 @@ class Flight:
     world_s: float = 0.0
 
 
-def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), *, turns: int = 0, force: bool = False) -> Flight:
-    """A live run on the virtual stand over its wires, in virtual time; the same seed, events and configuration give the same log. turns: so
-    many hand-overs of the baton are noted. force: as of `hil-server run`."""
+def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), *, turns: int = 0, force: bool = False,
+        from_start: bool = False) -> Flight:  # fmt: skip
+    """A live run on the virtual stand over its wires, in virtual time; the same seed, events and configuration give the same log.
+
+    turns: so many hand-overs of the baton are noted. force: as of `hil-server run`. from_start: the events'
+    time begins with the set-up of the devices and not with the loop."""
     flight = Flight(seed, events, out / "run.mcap")
     world.begin(seed)
     began = world.now_ns()
     world.limit(began + round(1e9 * LONGEST_S))
     put_on_wires(events)
+    if from_start:
+        world.arm()
     world.keep_frames(FRAMES)
     if turns:
         world.keep_turns(turns)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from hil_server.config import TestConfig
+from hil_server.errors import HilError
 from hil_server.judge.faults import STOP
 from hil_server.log.reader import Log, read_log
 from hil_server.run.replay import replay
@@ -18,6 +19,8 @@ ENABLED_WORD, SWITCHED_ON, OPERATION_ENABLED, STATE_MASK = 0x0F, 0x23, 0x27, 0x6
 FRESH_PERIODS = 3.5  # a status is fresh that came within so many periods
 SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
+HOME_S = 15.0  # from the loss of a record to the end of the run
+TAKEN_S = 0.05  # in which a command is taken
 SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
 STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 
@@ -25,8 +28,10 @@ STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 def violations(flight: Flight, config: TestConfig) -> list[str]:
     """Everything that did not hold of this flight; empty when all did."""
     found = [f"left over: {one}" for one in flight.left]
+    if isinstance(flight.error, HilError) and flight.ran_s == 0.0:
+        return found  # a device that does not answer as it should is not armed
     if flight.error is not None:
-        return [*found, f"ended by {type(flight.error).__name__}: {flight.error}"]
+        return [*found, f"error: {type(flight.error).__name__}: {flight.error}"]
     log = read_log(flight.log)
     for oracle in ORACLES:
         found += [f"{oracle.__name__}: {words}" for words in oracle(flight, config, log)]
@@ -62,6 +67,8 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     word = data[:, 0] | data[:, 1] << 8
     counts = (data[:, 2] | data[:, 3] << 8 | data[:, 4] << 16 | data[:, 5] << 24).astype(np.uint32).view(np.int32) if len(f) else word
     most = config.setup.stand.parked.leg_rate_max * 1e-9 * period * 1e6 + 1.5
+    # a flipped bit that no checksum found is believed
+    flipped = {e.where for e in flight.events if e.kind == "corrupt"}
     for wire in np.unique(f["wire"]):
         here = f["wire"] == wire
         for node in np.unique(f["id"][here & (f["id"] & ~np.uint32(0x7F) == RPDO1)]) - RPDO1:
@@ -79,7 +86,7 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
                 age, last = at[k] - f["at_ns"][heard[before]], word[heard[before]] & STATE_MASK
                 if age > FRESH_PERIODS * period:
                     yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])}, its status is {1e-6 * age:.1f} ms old"
-                elif last not in (SWITCHED_ON, OPERATION_ENABLED):
+                elif last not in (SWITCHED_ON, OPERATION_ENABLED) and WIRES[wire] not in flipped:
                     yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])} in state 0x{last:02X}"
 
 
@@ -101,6 +108,29 @@ def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     least = min([*losses, flight.ran_s]) - KEPT_S
     if ran_s < least and all(e.kind != "stall" for e in flight.events):
         yield f"the log ends at {ran_s:.3f} s, all was well until {least + KEPT_S:.3f} s"
+
+
+def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """Who cannot be recorded goes home at once."""
+    for e in flight.events:
+        if e.kind == "kill" and e.from_s < flight.ran_s - 0.1 and all(o.kind != "stall" for o in flight.events):
+            if flight.ran_s > e.from_s + HOME_S:
+                yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
+            if flight.summary["end"] not in ("record_lost", "tripped"):
+                yield f"the record ended at {e.from_s} s, the run ended as {flight.summary['end']!r}"
+
+
+def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """What an operator commands is in the log when the loop comes to it, unless an abort was given with it."""
+    if any(e.kind == "stall" for e in flight.events) or not log.ticks:
+        return
+    given = [e for e in flight.events if e.kind == "command"]
+    last_s = 1e-9 * log.records["time_ns"][-1]
+    for e in given:
+        beside = any(o.where == "abort" and abs(o.from_s - e.from_s) < TAKEN_S for o in given if o is not e)
+        near = np.abs(1e-9 * log.records["time_ns"] - e.from_s) < TAKEN_S
+        if e.from_s < last_s - TAKEN_S and not beside and CODES["command"][e.where] not in log.records["command_code"][near]:
+            yield f"{e.where} of {e.from_s} s is not in the log"
 
 
 def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
@@ -177,5 +207,5 @@ def _at(flight: Flight, ns: np.int64) -> str:
 
 
 ORACLES: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
-    setpoints, frames, record, kept, end, stopping, silence, causes, replays,
+    setpoints, frames, record, kept, without_record, commands, end, stopping, silence, causes, replays,
 )  # fmt: skip

@@ -19,6 +19,7 @@ ROLES = ("server", "loop", "stand", "telemetry", "drives keeper", "recovery")  #
 WIRES = ("drives 0", "drives 1", "drives 2", "signals", "sensor", "control")  # as events name them
 _keys = count(1)
 _wire_of_port: dict[int, int] = {}
+_loop_began: list[int] = []
 _loop_ended: list[int] = []
 died: list[str] = []  # tasks that ended by an error of their own
 names: dict[int, str] = {}  # of tasks
@@ -60,7 +61,9 @@ class Thread(threading.Thread):
     def start(self) -> None:
         """The new task is due at once; the caller continues."""
         if self.name == "loop":
-            world.arm()
+            _loop_began.append(world.now_ns())
+            if world.armed_ns() < 0:
+                world.arm()
             for begin in with_the_loop:
                 begin()
         self._task = world.new_task(ROLES.index(self.name) if self.name in ROLES else -1)
@@ -311,7 +314,7 @@ def select_(read: Sequence[Any], write: Iterable[Any], errors: Iterable[Any], ti
 
 def loop_ran_ns() -> int:
     """World time from the loop's begin to its end, 0 without a loop."""
-    return _loop_ended[-1] - int(world.armed_ns()) if _loop_ended else 0
+    return _loop_ended[-1] - _loop_began[-1] if _loop_ended else 0
 
 
 def label_wire(port: int, name: str, socket_fd: int) -> None:
@@ -323,7 +326,7 @@ def label_wire(port: int, name: str, socket_fd: int) -> None:
 def modules(**parts: Any) -> dict[str, Any]:
     """What `rt_kernels.doors.opened` takes. parts: what the world makes of our own otherwise."""
     _wire_of_port.clear()
-    for kept in (died, names, children, with_the_loop, _loop_ended):
+    for kept in (died, names, children, with_the_loop, _loop_began, _loop_ended):
         kept.clear()
     return {
         "time": time,
