@@ -19,8 +19,8 @@ the rates u and D - u between them and t from the command to the middle of the p
 takes an impulse of 2 J every (2 d - (T - t) D) (1/u + 1/(D - u)). Under a constant moment M the thrusters give M t, on one edge, while
 D^2 I / (8 M) stays below the width of the dead band.
 
-Press thrust: an ideal engine along X of the port as in `press_thrust`, or thrusters: as a share of the time when they are stronger than thrust_n. The
-attitude comes first; the press thrust takes what is left of its thrusters, all alike, so that it makes no moment.
+Press thrust: an ideal engine along X of the port as in `press_thrust`, or thrusters: as a share of the time when they are stronger than
+thrust_n. The attitude comes first; the press thrust takes what is left of its thrusters, all alike, so that it makes no moment.
 
 Allocation: tables made at set-up, `rt_kernels.control.allocation`; valves: valves.pxd. The wrenches control_A and control_T are the sum
 over engine, thrusters and reactions of the wheels' motors, at and in the centres of mass, places and axes taken with joints at rest and
