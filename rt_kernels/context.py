@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rt_kernels.model.craft import Craft
+from rt_kernels.model.craft import DOCKING, Craft
 
 IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 ZERO3 = (0.0, 0.0, 0.0)
@@ -35,9 +35,10 @@ ZERO3 = (0.0, 0.0, 0.0)
 class Vehicle:
     """A spacecraft as its neighbours see it.
 
-    inertia_kg_m2: (3, 3) about the centre of mass, vehicle axes. X_port: docking port in the centre-of-mass frame. thrust_n: along the
-    docking axis. port_compliance: (6, 6) of what carries the port, m/N and rad/(N.m), or None. modal: function of a pair of step sizes [s]
-    that gives the ModalCraft of its flexible modes, or None for a rigid one. craft: its bodies, joints, ports and actuators.
+    inertia_kg_m2: (3, 3) about the centre of mass, vehicle axes. X_port: docking port in the centre-of-mass frame; port: its name.
+    thrust_n: along docking_axis (3,), vehicle axes. port_compliance: (6, 6) of what carries the port, m/N and rad/(N.m), or None. modal:
+    function of a pair of step sizes [s] that gives the ModalCraft of its flexible modes, or None for a rigid one. craft: its bodies,
+    joints, ports and actuators.
     """
 
     mass_kg: float
@@ -47,6 +48,8 @@ class Vehicle:
     port_compliance: Any = None
     modal: Callable[[tuple[float, float]], Any] | None = None
     craft: Craft | None = None
+    port: str = DOCKING
+    docking_axis: Any = (1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)

@@ -50,12 +50,12 @@ def unfit(made: Craft) -> list[str]:
     return found
 
 
-def mass_properties(table: Given) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mass kg, inertia (3, 3) kg.m2 about the centre of mass, and pose (7,) of the docking port in the frame there, axes of the root body,
-    of a vehicle of several bodies at rest."""
+def mass_properties(table: Given, port: str = DOCKING) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass kg, inertia (3, 3) kg.m2 about the centre of mass, and pose (7,) of the port in the frame there, axes of the root body, of a
+    vehicle of several bodies at rest. Raises ValueError for a port that it does not have."""
     made = craft(table)
     rest = at_rest(made)
-    R, p = port_pose(made, rest, DOCKING)
+    R, p = port_pose(made, rest, port)
     return rest.mass, rest.inertia, np.concatenate([p - rest.centre, quat_from_matrix(R)])
 
 

@@ -119,6 +119,8 @@ def renamed(document: Document) -> Document:
             document.setdefault(now, {"part": registry.FILLED[now]})[name] = document[place].pop(key)
     if isinstance(dynamics := document.get("dynamics"), dict) and isinstance(dynamics.get("model_data"), dict):
         dynamics["model_data"] = _craft(dynamics["model_data"])
+    if isinstance(conditions := document.get("initial_conditions"), dict):
+        conditions.setdefault("between", "bodies")  # logs from before the key
     for role, table in _tables(document):
         if table.get("part", "") not in ("", *registry.PARTS.get(role, {})):
             continue

@@ -19,7 +19,7 @@ from hil_server.config import crafts, extends, files, former_names, narrowing, p
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
 from hil_server.config.files import SHIPPED, named_file
 from hil_server.config.keys import keys_of, similar
-from hil_server.config.model import TestConfig, moment_unresolved
+from hil_server.config.model import TestConfig, docking_port, moment_unresolved
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
@@ -366,6 +366,7 @@ def _checked(
     check.orbit()
     if own is not None:
         check.flown_as_named()
+        check.docked()
         check.controlled()
         check.started_by_a_person()
         check.narrowing(own)
@@ -494,6 +495,17 @@ class _Check:
             limit = f"{fitting!r}, or no part: the server takes it" if fitting else "crafts without them: no part flies both"
             what = f"would not fly all of the crafts ({'; '.join(left)})"
             self.faults.append(line(*self.where("dynamics.part"), what, name, limit=limit, unit="-"))
+
+    def docked(self) -> None:
+        """The crafts have the ports by which they dock."""
+        if self.faults:
+            return
+        for side in ("active", "target"):
+            name = docking_port(self.document, side)
+            try:
+                crafts.craft(self.document[f"{side}_vehicle"]).port(name)
+            except ValueError as error:
+                self.faults.append(line(*self.where(f"dynamics.{side}_port"), str(error), name, limit="a port of this craft", unit="-"))
 
     def controlled(self) -> None:
         """A craft with a body that bends as its root names the one that its own control acts on. Logs from before the key replay."""

@@ -23,6 +23,7 @@ from hil_server.requirements.angles import yaw_pitch_roll
 from hil_server.values import Document, Given, Keys, Value
 from rt_kernels.compensation.effective_mass import rotation
 from rt_kernels.context import Limits, Mounting, Orbit, Vehicle, Vehicles
+from rt_kernels.model.craft import DOCKING
 from rt_kernels.stages import STAGE_ROLES
 from rt_kernels.stewart.platform import Platform
 
@@ -81,7 +82,8 @@ class Test:
 @dataclass(frozen=True)
 class InitialConditions:
     """Table [initial_conditions]: lateral_m along Y and Z of the target port; angles_deg: yaw, pitch, roll; velocity_m_s, rate_deg_s: of
-    the approaching vehicle ("active", "target") against the other; orbital_rate_rad_s (3,) in the axes of the one that stands."""
+    the approaching vehicle ("active", "target") against the other; orbital_rate_rad_s (3,) in the axes of the one that stands. between:
+    "ports" or "bodies", whose axes the angles, velocities and rates are in."""
 
     approaching_vehicle: str
     lateral_m: tuple[float, float]
@@ -90,6 +92,7 @@ class InitialConditions:
     rate_deg_s: tuple[float, float, float]
     orbital_rate_rad_s: tuple[float, float, float]
     first_contact_penetration_m: float
+    between: str = "ports"
 
 
 @dataclass(frozen=True)
@@ -118,10 +121,17 @@ class Machine(NamedTuple):
     origin: str
 
 
-def vehicle(table: Given) -> Vehicle:
-    """What parts may know of a vehicle by its table; its modes at the port are made when a part asks."""
+def docking_port(document: Given, side: str) -> str:
+    """Name of the port by which the craft of a side (active, target) docks."""
+    dynamics = document.get("dynamics")
+    return str(dynamics.get(f"{side}_port", DOCKING)) if isinstance(dynamics, Mapping) else DOCKING
+
+
+def vehicle(table: Given, port: str = DOCKING, along_port: bool = True) -> Vehicle:
+    """What parts may know of a vehicle by its table; its modes at the port are made when a part asks. along_port: its thrust acts along
+    X of the port, not of its own axes."""
     if "body" in table:
-        mass_kg, inertia_kg_m2, X_port = crafts.mass_properties(table)
+        mass_kg, inertia_kg_m2, X_port = crafts.mass_properties(table, port)
     else:
         mass_kg, inertia_kg_m2 = table["mass_kg"], table["inertia_kg_m2"]
         X_port = physics.pose(table["port_position_m"], table["port_angles_deg"])
@@ -138,6 +148,8 @@ def vehicle(table: Given) -> Vehicle:
         port_compliance=table.get("port_compliance_rows"),
         modal=modal,
         craft=craft,
+        port=port,
+        docking_axis=tuple(rotation(np.asarray(X_port)[3:])[:, 0].tolist()) if along_port else (1.0, 0.0, 0.0),
     )
 
 
@@ -342,6 +354,7 @@ class Setup:
             (given["rate_x_deg_s"], given["rate_y_deg_s"], given["rate_z_deg_s"]),
             given["orbital_rate_rad_s"],
             given["first_contact_penetration_m"],
+            given["between"],
         )
 
     @property
@@ -364,7 +377,9 @@ class Setup:
     @cached_property
     def vehicles(self) -> Vehicles:
         """The two vehicles."""
-        return Vehicles(active=vehicle(self.document["active_vehicle"]), target=vehicle(self.document["target_vehicle"]))
+        ports = self.initial_conditions.between == "ports"
+        return Vehicles(*(vehicle(self.document[f"{side}_vehicle"], docking_port(self.document, side), ports)
+                          for side in ("active", "target")))  # fmt: skip
 
     @cached_property
     def orbit(self) -> Orbit | None:

@@ -32,6 +32,8 @@ TEST = (
 
 INITIAL_CONDITIONS = (
     Parameter("approaching_vehicle", "str", "-", "which vehicle moves before the contact", default="active", choices=("active", "target")),
+    Parameter("between", "str", "-", "whose axes angles, velocities and rates are in: the docking ports', wherever they look, or those of "
+              "the crafts' root bodies", default="ports", choices=("ports", "bodies")),
     Parameter("lateral_y_m", "float", "m", "lateral miss of the port centres along Y of the target port", default=0.0, low=-1.0, high=1.0),
     Parameter("lateral_z_m", "float", "m", "lateral miss of the port centres along Z of the target port", default=0.0, low=-1.0, high=1.0),
     Parameter("yaw_deg", "float", "deg", "misalignment, first rotation, about Y", default=0.0, low=-30.0, high=30.0),

@@ -477,9 +477,7 @@ def reconstructed(recording: Recording, run: Run, found: Match) -> dict[str, Imp
 
 def _port_N(run: Run) -> np.ndarray:
     """Attitude of the target's docking port in N, (ticks, 4)."""
-    from hil_server.config import model
-
-    port = model.vehicle(run.configuration.document["target_vehicle"]).X_port
+    port = run.configuration.setup.vehicles.target.X_port
     found: np.ndarray = (Rotation.from_quat(run.log.records["X_NV"][:, 3:]) * Rotation.from_quat(np.asarray(port)[3:])).as_quat()
     return found
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hil_server.config.model import vehicle
+from hil_server.config.model import docking_port, vehicle
 from hil_server.console.picture import Picture
 from hil_server.errors import HilError
 from hil_server.viewers.craft import bodies_of, split
@@ -71,8 +71,8 @@ class Scene:
         self.missing: list[str] = []
         self.stand = None if self.picture.rehearsal else self._made("stand", lambda: Stand(document["stand"]))
         self._vehicles = {
-            "active": self._made("active", lambda: vehicle(document["active_vehicle"])),
-            "target": self._made("target", lambda: vehicle(document["target_vehicle"])),
+            "active": self._made("active", lambda: vehicle(document["active_vehicle"], docking_port(document, "active"))),
+            "target": self._made("target", lambda: vehicle(document["target_vehicle"], docking_port(document, "target"))),
         }
 
         self._bodies = {

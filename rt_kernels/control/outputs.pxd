@@ -14,3 +14,11 @@ cdef inline void no_control(Sample *o) noexcept nogil:
     memset(o.wheel_torque_A, 0, sizeof(o.wheel_torque_A))
     memset(o.wheel_torque_T, 0, sizeof(o.wheel_torque_T))
     o.control_status = 0
+
+
+cdef inline void thrust_along(const double *axis, double thrust, double *wrench) noexcept nogil:
+    """The force thrust x axis; nothing where the axis has none, so that a zero keeps its sign."""
+    cdef int i
+    for i in range(3):
+        if axis[i] != 0.0:
+            wrench[i] = thrust * axis[i]

@@ -1,7 +1,7 @@
 # distutils: extra_compile_args = -O1
 """Press thrust of the docking sequence and damping of the active craft's rates: ideal actuators, the target craft drifts.
 
-    press      +thrust_n along X of the active craft, from the first contact until the guidance sees the probe at the bottom (Yaskevich
+    press      +thrust_n along X of the active port, from the first contact until the guidance sees the probe at the bottom (Yaskevich
                2020, 6.2) or gives up
     retreat    -thrust_n
     attitude   moment -k w, w: angular velocity of the active craft in N on its own axes
@@ -13,7 +13,7 @@ from libc.string cimport memset
 
 from rt_kernels.algebra.values cimport Vec3, mul, put, quat, rotate_back, vec
 from rt_kernels.codes cimport CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, CONTROL_STATUS_ATTITUDE
-from rt_kernels.control.outputs cimport no_control
+from rt_kernels.control.outputs cimport no_control, thrust_along
 from rt_kernels.control.press_thrust_parameters cimport PressThrustParameters, fill_press_thrust
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -22,6 +22,7 @@ from rt_kernels.parameters import Parameter, checked
 
 cdef struct Self:
     double thrust               # N
+    double axis[3]              # that it acts along, craft axes
     PressThrustParameters keys
 
 
@@ -30,9 +31,9 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
     cdef Vec3 w
     no_control(o)
     if o.control_request & CONTROL_REQUEST_PRESS:
-        o.control_A[0] = p.thrust
+        thrust_along(p.axis, p.thrust, o.control_A)
     elif o.control_request & CONTROL_REQUEST_RETREAT:
-        o.control_A[0] = -p.thrust
+        thrust_along(p.axis, -p.thrust, o.control_A)
     if o.control_request & CONTROL_REQUEST_ATTITUDE and p.keys.attitude_rate_gain > 0.0:
         w = rotate_back(quat(o.X_NC + 3), vec(o.V_NC + 3))
         put(mul(-p.keys.attitude_rate_gain, w), o.control_A + 3)
@@ -53,6 +54,7 @@ cdef class PressThrust(StagePart):
         memset(&self.c, 0, sizeof(Self))
         fill_press_thrust(&self.c.keys, checked(PressThrust.PARAMETERS, given))
         self.c.thrust = vehicles.active.thrust_n
+        self.c.axis = vehicles.active.docking_axis
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.step = step

@@ -19,8 +19,8 @@ the rates u and D - u between them and t from the command to the middle of the p
 takes an impulse of 2 J every (2 d - (T - t) D) (1/u + 1/(D - u)). Under a constant moment M the thrusters give M t, on one edge, while
 D^2 I / (8 M) stays below the width of the dead band.
 
-Press thrust: an ideal engine along X as in `press_thrust`, or thrusters: as a share of the time when they are stronger than thrust_n. The
-attitude comes first; the press thrust takes what is left of its thrusters, all alike, so that it makes no moment.
+Press thrust: an ideal engine along X of the port as in `press_thrust`, or thrusters: as a share of the time when they are stronger than
+thrust_n. The attitude comes first; the press thrust takes what is left of its thrusters, all alike, so that it makes no moment.
 
 Allocation: tables made at set-up, `rt_kernels.control.allocation`; valves: valves.pxd. The wrenches control_A and control_T are the sum
 over engine, thrusters and reactions of the wheels' motors, at and in the centres of mass, places and axes taken with joints at rest and
@@ -40,7 +40,7 @@ from rt_kernels.algebra.values cimport (Mat3, Pose, Quat, Twist, Vec3, add, conj
 from rt_kernels.codes cimport (CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, CONTROL_STATUS_ATTITUDE,
                                CONTROL_STATUS_FIRING, CONTROL_STATUS_THRUST_LIMITED, CONTROL_STATUS_WHEEL_LIMITED, MOTION_FREE,
                                MOTION_JOINED)
-from rt_kernels.control.outputs cimport no_control
+from rt_kernels.control.outputs cimport no_control, thrust_along
 from rt_kernels.control.valves cimport QUEUE, THRUSTERS_MAX, Thruster, Valves, fire, to_come
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -70,6 +70,7 @@ cdef struct Craft:
     double moment[96]           # +X -X +Y -Y +Z -Z: shares of all thrusters for as much as they can give
     double press[32]            # +X -X: shares for the press thrust
     double engine               # ideal axial engine, N
+    double axis[3]              # that it acts along
     Mat3 inertia
     Mat3 inverse_inertia
     double dead_band            # rad
@@ -209,7 +210,7 @@ cdef uint32_t run(const Self *self, const Craft *p, CraftState *s, const Sample 
         s.holding = 0
     # press thrust with what is left
     if axial >= 0 and p.engine > 0.0:
-        wrench[0] = p.engine if axial == AXIAL_P else -p.engine
+        thrust_along(p.axis, p.engine if axial == AXIAL_P else -p.engine, wrench)
     elif axial >= 0 and press(p, axial, asked):
         status |= CONTROL_STATUS_THRUST_LIMITED
     # the valves, and what comes of them
@@ -330,6 +331,10 @@ cdef list fill(Craft *p, name, vehicle, keys, double period, press):
         notes += fill_moments(p, f"{where}: {name}_attitude = 'thrusters'", on_craft)
     if p.attitude == BY_WHEELS:
         fill_wheels(p, f"{where}: {name}_attitude = 'wheels'", wheels, on_craft)
+    p.axis = vehicle.docking_axis
+    if press == "thrusters" and vehicle.thrust_n > 0.0 and not p.axis[0] > 1.0 - 1e-9:
+        raise ValueError(f"{where}: press = 'thrusters': X of the port {vehicle.port!r} is ({p.axis[0]:.3f}, {p.axis[1]:.3f}, "
+                         f"{p.axis[2]:.3f}) in the craft, limit (1, 0, 0): use press = 'engine'")
     if press == "engine":
         p.engine = vehicle.thrust_n
     elif press == "thrusters" and vehicle.thrust_n > 0.0:

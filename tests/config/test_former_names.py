@@ -93,6 +93,13 @@ def test_some_logs_had_former_names():
     assert sum(toml_text.dumps(aged(load_test(file).document)) != load_test(file).as_toml() for file in PROGRAMMES) >= 5
 
 
+def test_a_log_from_before_ports_looked_anywhere_begins_between_bodies():
+    document = load_test(None).document
+    assert test_from_toml(toml_text.dumps(document)).setup.initial_conditions.between == "ports"
+    del document["initial_conditions"]["between"]
+    assert test_from_toml(toml_text.dumps(document)).setup.initial_conditions.between == "bodies"
+
+
 def test_compensators_inside_another_and_arms_are_read_too():
     document = {
         "compensation": {"part": "phased", "contact": {"part": "pose_referenced_force", "stiffness_n_m": 1e5}},

@@ -1,12 +1,14 @@
 """Press thrust and rate damping: what is asked for is what acts, nothing else does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server import registry
-from rt_kernels.context import Vehicle, Vehicles
-from rt_kernels.layout import BITS, SAMPLE_DTYPE
+from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
+from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
 REQUEST, STATUS = BITS["control_request"], BITS["control_status"]
 THRUST, GAIN = 250.0, 50.0
@@ -31,6 +33,18 @@ def test_thrust_is_what_the_guidance_asks_for(asked, thrust):
     sample = controlled(*asked)
     assert sample["control_A"].tolist() == [thrust, 0.0, 0.0, 0.0, 0.0, 0.0]
     assert not any(sample[name].any() for name in OUTPUTS[1:]) and sample["control_status"] == 0
+
+
+@pytest.mark.parametrize("part", ["press_thrust", "thrusters"])
+def test_it_acts_along_the_port_wherever_that_looks(part):
+    active = Vehicle(1.0, np.eye(3), thrust_n=THRUST, docking_axis=(0.0, -0.6, 0.8))
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sample["motion"], sample["X_NC"][0, 6], sample["X_NV"][0, 6] = CODES["motion"]["free"], 1.0, 1.0
+    sample["control_request"], sample["periods"] = REQUEST["retreat"], 1
+    off = {f"{side}_attitude": "off" for side in ("active", "target")} if part == "thrusters" else {}
+    context = {"period_s": 1e-3, "start": Start(IDENTITY, np.zeros(6))} if part == "thrusters" else {}
+    registry.part("control", part)(vehicles=replace(VEHICLES, active=active), **context, **off).step(sample)
+    assert sample["control_A"][0] == pytest.approx([0.0, 0.6 * THRUST, -0.8 * THRUST, 0.0, 0.0, 0.0])
 
 
 def test_attitude_damps_the_own_rate_on_the_axes_of_the_craft():

@@ -5,7 +5,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from rt_kernels.offline.collision import collide
-from tools.paper_rows import errata
+from tools.paper_rows import errata, flown
 from tools.paper_rows.page import BLUE, GREEN, INK, ORANGE, Block, Context, compared, panels, prose, table, thin
 
 
@@ -478,5 +478,6 @@ def collisions(context: Context) -> list[str]:
 
 
 BLOCKS = [Block("002.table1", table_1), Block("002.table2", table_2), Block("002.equations", equations), Block("002.motion", motion),
-          Block("002.gyrostat", gyrostats), Block("002.constraints", non_holonomic), Block("002.collisions", collisions),
+          Block("002.gyrostat", gyrostats),
+          Block("002.flown", flown.gyrostat, live=True), Block("002.constraints", non_holonomic), Block("002.collisions", collisions),
           errata.block("002")]
