@@ -28,6 +28,7 @@ cdef struct Planes:
     double pusher_length       # free length above the plane
     double pusher_stiffness    # of one pusher
     double pusher_damping      # of its damper, which acts in compression alone, N.s/m
+    int pusher_dead            # number of the pusher that does not push, 0: none
     double together_gap        # the planes are together when the gap of every place is at most this
     ContactLaw law
 
@@ -54,7 +55,7 @@ cdef inline PlanePlace plane_place(const Planes *p, int i, Vec3 p_TA, Mat3 R_TA,
     q.rate = v.x
     q.squeeze = q.push = q.damped = 0.0
     q.pressed = False
-    if q.gap < p.pusher_length:
+    if q.gap < p.pusher_length and i + 1 != p.pusher_dead:
         q.squeeze = p.pusher_length - q.gap
         if q.rate > 0.0:
             q.damped = p.pusher_damping * q.rate
@@ -73,7 +74,7 @@ cdef inline int fill_planes(Planes *p, dict keys, double plane_damping, double p
     """Constants from the parameters of a unit with planes, and the dampers of a place of the planes and of a pusher [N.s/m]."""
     p.x, p.radius, p.together_gap = keys["plane_x_m"], keys["pusher_radius_m"], keys["together_gap_m"]
     p.pusher_length, p.pusher_stiffness = keys["pusher_length_m"], keys["pusher_stiffness_n_per_m"]
-    p.pusher_damping = pusher_damping
+    p.pusher_damping, p.pusher_dead = pusher_damping, keys["pusher_dead"]
     # no ramp: the restitution is the stated one
     p.law.stiffness, p.law.damping, p.law.ramp = keys["plane_stiffness_n_per_m"], plane_damping, 0.0
     p.law.friction, p.law.slip_speed, p.law.viscous_limit = keys["plane_friction"], keys["slip_speed_m_s"], plane_damping

@@ -14,7 +14,7 @@ The stand's own phases before and after the test: `stand_phases`. The test:
   30 s; drive at 35 s; complete when the unit's sensors say that the planes are together all round and the ports are aligned within
   `complete_tilt_deg` and `complete_offset_m`. A retraction that has not come to that when the time is up ends as not_aligned.
 * undocking, with `undock`: from the completed docking, `undock_after_s` later, the latches are drawn in and the pushers separate the craft;
-  the run ends as separated when the ports are `separation_m` further apart.
+  the run ends as separated when no latch holds and the ports are `separation_m` further apart.
 * extension, with `extend_first`: a probe that is drawn in is extended to its initial position before the approach begins.
 
 The programmed relative motion is X(u) = line through the nominal first contact, u the time to it at constant rate (u = 0 there).
@@ -30,10 +30,10 @@ from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHAN
                                CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, END_CAUSE_CAPTURED,
                                END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED, END_CAUSE_REGION, END_CAUSE_RETREATED,
                                END_CAUSE_SEPARATED, END_CAUSE_TIME,
-                               GUIDANCE_FAULT_REGION_ENDED, MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_EXTEND,
-                               MECHANISM_COMMAND_EXTRA_BRAKES,
-                               MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
-                               MECHANISM_SIGNAL_INITIAL_POSITION,
+                               GUIDANCE_FAULT_REGION_ENDED, GUIDANCE_FAULT_SEQUENCE_INTERVAL, MECHANISM_COMMAND_DRIVE,
+                               MECHANISM_COMMAND_EXTEND, MECHANISM_COMMAND_EXTRA_BRAKES, MECHANISM_COMMAND_RELEASE,
+                               MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
+                               MECHANISM_SIGNAL_INITIAL_POSITION, MECHANISM_SIGNAL_LATCH,
                                MECHANISM_SIGNAL_LEVER_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_RING_ALIGNED,
                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, PHASE_APPROACH, PHASE_CLOSING,
                                PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK, PHASE_POSITION, SEQUENCE_APPROACH, SEQUENCE_CAPTURED,
@@ -170,6 +170,7 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
     run_docked(p, s, o)
     if s.sequence == before and s.interval > interval_limit(p, s):
         s.sequence = SEQUENCE_MANUAL
+        o.guidance_fault |= GUIDANCE_FAULT_SEQUENCE_INTERVAL
     if s.sequence != before:
         s.interval = 0.0
     # thrust along the docking axis of the active vehicle, until the head has been on the bottom
@@ -260,7 +261,8 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
             finish(p, s, o, END_CAUSE_CAPTURED)
         elif s.sequence == SEQUENCE_COMPLETE and not p.keys.undock and not relieves(p, s):
             finish(p, s, o, END_CAUSE_COMPLETE)
-        elif s.sequence == SEQUENCE_SEPARATION and o.X_TA[0] <= s.x_docked - p.keys.separation:
+        elif s.sequence == SEQUENCE_SEPARATION and not o.signal_discrete & MECHANISM_SIGNAL_LATCH and \
+                o.X_TA[0] <= s.x_docked - p.keys.separation:
             finish(p, s, o, END_CAUSE_SEPARATED)
         elif s.sequence == SEQUENCE_RETREAT and o.X_TA[0] <= p.X_contact.p.x - p.keys.retreat_range:
             finish(p, s, o, END_CAUSE_RETREATED)

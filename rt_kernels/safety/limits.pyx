@@ -750,6 +750,8 @@ cdef int64_t guidance_faults(const Sample *o) noexcept nogil:
         f |= FAULT_RECORD_REQUIRED
     if o.guidance_fault & GUIDANCE_FAULT_HOLD_TOUCHES:
         f |= FAULT_HOLD_TOUCHES
+    if o.guidance_fault & GUIDANCE_FAULT_SEQUENCE_INTERVAL:
+        f |= FAULT_SEQUENCE_INTERVAL
     return f
 
 

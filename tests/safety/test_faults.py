@@ -276,6 +276,7 @@ WORDS = [
     ("dynamics_status", 64, "arm_overload"), ("dynamics_status", 0xFFFFFEB8, None),
     ("guidance_fault", 1, "operator_stop"), ("guidance_fault", 2, "hand_controller_stale"), ("guidance_fault", 4, None),
     ("guidance_fault", 8, "programme_not_reached"), ("guidance_fault", 16, "record_lost"), ("guidance_fault", 32, "record_required"),
+    ("guidance_fault", 128, "sequence_interval"),
     ("compensation_status", 4, "compensator_clipped"), ("compensation_status", 0xFFFFFFFB, None),
 ]  # fmt: skip
 

@@ -72,6 +72,7 @@ cdef struct HeadParams:
     double inertia, stiffness, damping, free_angle
     ContactLaw law
     double depth_limit
+    int latch_jammed, latch_stays         # number of the latch, 0: none
 
 cdef struct HeadState:
     double angle[2]                       # psi, theta of the hinge
@@ -454,7 +455,7 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     for i in range(n):
         push(p, &found[i], &H, s, inp.dt, &loads)
     for k in range(LATCHES):
-        if inp.commands & MECHANISM_COMMAND_RELEASE:
+        if k + 1 == p.latch_jammed or inp.commands & MECHANISM_COMMAND_RELEASE and k + 1 != p.latch_stays:
             s.fired[k] = 0.0
             s.latch[k] = 0.0
             drop_latch_energy(s, k)
@@ -502,6 +503,9 @@ cdef class BerthingHead(MechanismPart):
         number("hinge_damping_n_m_s_per_rad", "N.m.s/rad", "damping of the stops", 0.0, 1e5),
         number("head_inertia_kg_m2", "kg.m2", "probe and head about the hinge", 1e-6, 1e3),
         *contact_parameters(effective_mass_kg=20.0),
+        # failed parts; a hinge that does not turn has hinge_free_angle_deg 0
+        Parameter("latch_jammed", "int", "-", "number of the latch that is jammed inside the head, 0: none", default=0, low=0, high=4),
+        Parameter("latch_stays", "int", "-", "number of the latch that the release does not draw in, 0: none", default=0, low=0, high=4),
     )
     PICTURE = BerthingHeadPicture
     AUX = AUX
@@ -576,6 +580,7 @@ cdef class BerthingHead(MechanismPart):
         p.law.friction, p.law.slip_speed = t["friction"], t["slip_speed_m_s"]
         p.law.viscous_limit = 0.5 * t["effective_mass_kg"] / 1e-3
         p.depth_limit = t["depth_limit_m"]
+        p.latch_jammed, p.latch_stays = t["latch_jammed"], t["latch_stays"]
         self.m.s.contact_time = self.m.s.capture_time = -1.0
         self.plug.self = &self.m
         self.plug.state = &self.m.s

@@ -46,6 +46,11 @@ cdef void pressed_latch(Unit *u, int k, Body *head, const HeadPlane *H, Vec3 tip
     u.record.stored.latch += energy
 
 
+cdef inline bint one_of(int number, int k) noexcept nogil:
+    # whether latch k is the one of this number, from 1, or all are meant
+    return number == k + 1 or number > LATCHES
+
+
 cdef void one_latch(Unit *u, int k, Body *head, const HeadPlane *H, Sums *sums) noexcept nogil:
     """Latch k: pressed or fired (in its groove)."""
     cdef const LatchGeometry *g = &u.latch
@@ -55,7 +60,7 @@ cdef void one_latch(Unit *u, int k, Body *head, const HeadPlane *H, Sums *sums) 
     cdef ProbeConeLatch *r = &u.record.latch[k]
     u.touching_part, u.touching_number = PART_LATCH, k + 1
     # drawn into the head by the release command, or jammed there: nothing of it reaches the receptacle
-    if u.latches_held or u.latch_jammed == k + 1 or u.latch_jammed > LATCHES:
+    if u.latches_held and not one_of(u.latch_stays, k) or one_of(u.latch_jammed, k):
         u.state.latch_phase[k] = PRESSED
         u.state.lost.latch += u.state.latch_last[k]
         u.state.latch_last[k] = 0.0

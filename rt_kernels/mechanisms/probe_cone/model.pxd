@@ -220,7 +220,7 @@ cdef struct Unit:
     # docking planes
     Planes planes
     # failed parts
-    int latch_jammed, lever_dead
+    int latch_jammed, latch_stays, lever_dead
     bint dk1_dead, dk2_dead
     double axial_brake_share
     # hatch cover

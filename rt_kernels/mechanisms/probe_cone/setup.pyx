@@ -274,7 +274,7 @@ cdef int fill_rest(Unit *u, v) except -1:
     u.limiter_damping = v["limiter_stop_damping_n_s_per_m"]
     u.limiter_gap = v["limiter_head_gap_m"]
     # sensors and latches that have failed
-    u.latch_jammed, u.lever_dead = v["latch_jammed"], v["capture_lever_dead"]
+    u.latch_jammed, u.latch_stays, u.lever_dead = v["latch_jammed"], v["latch_stays"], v["capture_lever_dead"]
     u.dk1_dead, u.dk2_dead = v["dk1_dead"], v["dk2_dead"]
     u.cover_on = v["cover"]
     u.cover_mass = v["cover_mass_kg"]

@@ -50,6 +50,8 @@ cdef struct RingLatchLaw:
     double stop_radius_min           # of the stop's edge
     double stop_radius_max           # guiding cone: radius at x = 0
     double stroke                    # greatest compression
+    int jammed                       # number of the pair that is jammed inside, 0: none, PETALS + 1: all
+    int stays                        # of the pair that the release does not draw in
 
 
 cdef struct RingLatchState:
@@ -64,6 +66,7 @@ cdef struct RingSensors:
     double stiffness
     double preload
     double switch_compression
+    int dead                         # number of the sensor whose switch does not close, 0: none
 
 
 cdef struct RingLoads:
@@ -81,8 +84,8 @@ cdef struct RingLoads:
 cdef int ring_contacts(const RingGeometry *g, Vec3 p_TN, Mat3 R_TN, Contact *out) noexcept nogil
 cdef void contact_loads(const ContactLaw *law, const Contact *contacts, int count, const RingPose *N, RingLoads *out) noexcept nogil
 cdef void sensor_loads(const RingSensors *s, const RingGeometry *g, const RingPose *N, RingLoads *out) noexcept nogil
-cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, RingLatchState *states, const RingPose *N, double h,
-                      RingLoads *out) noexcept nogil
+cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, RingLatchState *states, const RingPose *N, bint grip,
+                      double h, RingLoads *out) noexcept nogil
 cdef bint ring_captured(const RingLatchState *states) noexcept nogil
 
 # set-up, with the interpreter

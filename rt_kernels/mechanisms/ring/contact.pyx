@@ -216,7 +216,7 @@ cdef void sensor_loads(const RingSensors *s, const RingGeometry *g, const RingPo
             if x > s.protrusion:
                 x = s.protrusion
             out.plunger[k] = x
-            out.aligned[k] = x >= s.switch_compression
+            out.aligned[k] = x >= s.switch_compression and k + 1 != s.dead
             push(xyz(s.preload + s.stiffness * x, 0.0, 0.0), P, N, out)
             out.stored += s.preload * x + 0.5 * s.stiffness * x * x
 
@@ -234,9 +234,14 @@ cdef inline void latch_step(double h, double m, double k, double f0, double f, d
             v[0] = 0.0
 
 
-cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, RingLatchState *states, const RingPose *N, double h,
-                             RingLoads *out) noexcept nogil:
-    """One step of the six latches: guiding face, firing, locking face of the stops."""
+cdef inline bint one_of(int number, int i) noexcept nogil:
+    # whether latch i is of the pair of this number, from 1, or all are meant
+    return number == i // 2 + 1 or number > PETALS
+
+
+cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, RingLatchState *states, const RingPose *N, bint grip,
+                      double h, RingLoads *out) noexcept nogil:
+    """One step of the six latches: guiding face, firing, locking face of the stops. `grip` false draws them in (release)."""
     cdef double x_tip = law.stop_radius_max - law.stop_radius_min
     cdef double x_v = x_tip - law.stop_radius_min
     cdef double sqrt_half = sqrt(0.5)
@@ -245,6 +250,9 @@ cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, Ri
     cdef Contact locked[2]
     cdef int i, count
     for i in range(RING_LATCHES):
+        if one_of(law.jammed, i) or not grip and not one_of(law.stays, i):
+            memset(&states[i], 0, sizeof(RingLatchState))
+            continue
         B = add(N.p, mat_vec(N.R, law.latch[i].tip))
         n_L = mat_vec(N.R, law.latch[i].out)
         # far from the stops: the spring holds the latch out

@@ -20,6 +20,7 @@ cdef struct Interface:
     Profile socket               # of a socket about its axis, x from its mouth
     double depth_limit
     double preload               # force of the planes at which the drive is stopped and the nest's latches close
+    bint latches_dead            # these latches do not close
     Vec3 seat[SEATS]             # where the nest bears on the ring, ring axes
     double nest_x                # its seats in the base
     double nest_stiffness        # of a seat

@@ -109,7 +109,7 @@ cdef void interface_account(const Interface *g, InterfaceState *s, const Interfa
     s.lost += h * touch.lost_power
     if touch.depth > s.depth_peak:
         s.depth_peak = touch.depth
-    if drawing and not s.held and touch.pressed == PLACES and touch.force >= g.preload:
+    if drawing and not s.held and not g.latches_dead and touch.pressed == PLACES and touch.force >= g.preload:
         s.held = 1
         s.X_AH = X_AN
 
@@ -150,6 +150,7 @@ cdef void fill_interface(object t, Interface *g) except *:
         return
     fill_planes(&g.planes, t, damping(t["plane_stiffness_n_per_m"], t["plane_mass_kg"] / PLACES, t["plane_restitution"]), 0.0)
     g.depth_limit, g.preload = t["plane_depth_max_m"], t["plane_preload_n"]
+    g.latches_dead = t["nest_latches_dead"]
     bore, mouth = t["pin_nose_radius_m"] + t["pin_clearance_m"], t["socket_mouth_m"]
     if not mouth > bore or not t["pin_length_m"] > mouth - bore:
         raise ValueError(f"socket_mouth_m: {mouth} m, must be > {bore:.4f} m, the cylinder of the socket, and its cone shorter than "

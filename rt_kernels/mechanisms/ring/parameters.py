@@ -10,6 +10,12 @@ def _f(key: str, unit: str, meaning: str, low: float = 0.0, high: float = 1e9, *
     return Parameter(key, "float", unit, meaning, low=low, high=high, **more)
 
 
+def _number(key: str, meaning: str, high: int, last: str = "") -> Parameter:
+    """The number of a failed part, 0: none; `last`: what the highest number means."""
+    meaning = f"number of the {meaning}, 0: none" + (f", {high}: {last}" if last else "")
+    return Parameter(key, "int", "-", meaning, default=0, low=0, high=high)
+
+
 RING_PARAMETERS = (
     _f("inner_radius_m", "m", "inner circle of the ring plane, R_R", 0.05, 5.0),
     _f("face_radius_m", "m", "outer edge of the ring face", 0.05, 5.0),
@@ -80,6 +86,13 @@ RING_PARAMETERS = (
     _f("nest_x_m", "m", "seats of the ring's nest before the base plane", 0.0, 5.0, default=0.0),
     _f("nest_stiffness_n_per_m", "N/m", "of one of its three seats", 0.0, 1e9, default=1e6),
     _f("nest_damping_n_s_per_m", "N.s/m", "of one of its three seats", 0.0, 1e6, default=2000.0),
+    # failed parts, each a number of its own so that a campaign can vary it; as declared: nothing has failed
+    _number("latch_jammed", "pair of latches that is jammed inside its petal", 4, "all"),
+    _number("latch_stays", "pair of latches that the release does not draw in", 4, "all"),
+    _number("sensor_dead", "alignment sensor whose switch does not close", 3),
+    _number("spring_broken", "leg whose spring is broken", 6),
+    _number("pusher_dead", "pusher that does not push", 4),
+    Parameter("nest_latches_dead", "bool", "-", "the latches of the nest do not close", default=False),
 )
 
 

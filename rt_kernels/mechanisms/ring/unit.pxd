@@ -23,6 +23,7 @@ cdef struct RingUnit:
     double plane_radius                   # where the gap of the docking planes is sensed, at four places
     double together_gap
     int substeps
+    int spring_broken                     # number of the leg whose spring is broken, 0: none
 
 
 # Flat; the part of a unit that changes.

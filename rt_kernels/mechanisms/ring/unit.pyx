@@ -92,16 +92,13 @@ cdef RingPose ring_in_target(Pose X_TA, Twist V_TA, const RingState *s) noexcept
 
 
 cdef void ring_touch(const RingUnit *u, RingState *s, const RingPose *N, double h, RingLoads *loads, bint grip) noexcept nogil:
-    """All loads between the two rings; `grip` false holds the latches in (released)."""
+    """All loads between the two rings; `grip` false draws the latches in (release)."""
     cdef Contact found[RING_CONTACTS]
     memset(loads, 0, sizeof(RingLoads))
     loads.count = ring_contacts(&u.geometry, N.p, N.R, found)
     contact_loads(&u.law, found, loads.count, N, loads)
     sensor_loads(&u.sensors, &u.geometry, N, loads)
-    if grip:
-        latch_loads(&u.latches, &u.law, s.latch, N, h, loads)
-    else:
-        memset(s.latch, 0, sizeof(s.latch))
+    latch_loads(&u.latches, &u.law, s.latch, N, grip, h, loads)
 
 
 cdef void planes_touch(const RingUnit *u, Pose X_TA, Twist V_TA, double h, RingLoads *loads, InterfaceTouch *touch) noexcept nogil:
@@ -299,6 +296,8 @@ cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables)
     u.depth_limit = t["depth_limit_m"]
     u.plane_radius, u.together_gap = t["face_radius_m"], t["together_gap_m"]
     u.substeps = t["substeps"]
+    u.latches.jammed, u.latches.stays, u.sensors.dead = t["latch_jammed"], t["latch_stays"], t["sensor_dead"]
+    u.spring_broken = t["spring_broken"]
     s.X_AN.p.x = t["ready_distance_m"]
     s.X_AN.q.w = 1.0
     s.contact_time = -1.0
@@ -365,7 +364,9 @@ cdef inline void spring_legs(RingSelf *m) noexcept nogil:
         deformation = m.motion[k].p[i] - m.state.neutral
         if beyond_table(&m.spring, deformation):
             m.state.ring.out_of_range = 1
-        m.state.force[k] = -hysteresis_step(&m.spring, &m.state.spring[k], deformation) - m.damping * rate
+        m.state.force[k] = -m.damping * rate
+        if k + 1 != m.unit.spring_broken:
+            m.state.force[k] -= hysteresis_step(&m.spring, &m.state.spring[k], deformation)
         m.motion[k].force[i] += m.state.force[k]
 
 

@@ -43,6 +43,7 @@ cdef struct Retraction:
     double stiffness              # cable and flexible shaft in series
     double shaft_share            # of the tension to the gear cam angle: R_Roll / (i_G^2 k_FS)
     double damping
+    int broken                    # number of the cable that is broken, 0: none
     double drive_gain             # N.m.s/rad
     double drive_inertia
     double efficiency

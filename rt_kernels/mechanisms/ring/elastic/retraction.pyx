@@ -100,7 +100,7 @@ cdef Wrench pull(const Retraction *r, RetractionState *s, const RingPose *N, Wre
         c.cam = (c.length - r.length_in[i]) / r.roll_radius
         c.tension = 0.0
         # joined while the gear cam, through the intermediate one, touches the drum cam (7.5.1)
-        if gear < c.cam + 2.0 * r.cam_gap:
+        if gear < c.cam + 2.0 * r.cam_gap and i + 1 != r.broken:
             if not c.joined:
                 c.joined = 1
                 c.length_join = c.length

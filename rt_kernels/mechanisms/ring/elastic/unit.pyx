@@ -67,6 +67,7 @@ cdef struct ElasticSelf:
     double ready_compression      # d_IP
     double screw_damping          # c_G
     double mated_gap
+    int clutch_stuck              # number of the strut whose clutch does not open, 0: none
     ElasticState state
 
 
@@ -78,7 +79,10 @@ cdef inline void spring_struts(ElasticSelf *m, double h, double *stroke) noexcep
     for k in range(MAX_LEGS):
         stroke[k] = effective_stroke(&m.unit.leg[k], m.motion[k].p)
         rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate)
-        e.force[k] = accumulator_step(&m.accumulator, &e.spring[k], m.ready_compression - stroke[k], e.sequence.blocked[k], h)
+        e.force[k] = accumulator_step(&m.accumulator, &e.spring[k], m.ready_compression - stroke[k],
+                                      e.sequence.blocked[k] or k + 1 == m.clutch_stuck, h)
+        if k + 1 == m.unit.spring_broken:
+            e.force[k] = 0.0
         e.force[k] -= m.screw_damping * rate
         screw_force(&m.unit.leg[k], e.force[k], &m.motion[k])
 
@@ -285,6 +289,10 @@ cdef class ElasticAdaptive(MechanismPart):
                   high=1e3),
         Parameter("motor_friction_n_m", "float", "N.m", "friction at the motor", default=0.01, low=0.0, high=1e3),
         Parameter("drive_efficiency", "float", "-", "two motors: efficiency of the reducer", default=0.8, low=0.01, high=1.0),
+        # failed parts, beside those of every ring
+        Parameter("clutch_stuck", "int", "-", "number of the strut whose recoil clutch does not open, 0: none", default=0, low=0, high=6),
+        Parameter("cable_broken", "int", "-", "number of the cable that is broken, 0: none", default=0, low=0, high=3),
+        Parameter("drive_dead", "bool", "-", "the drive of the cables does not turn", default=False),
         Parameter("start_phase", "str", "-", "phase at the start", default="ready", choices=("ready", "retracted")),
     )
     PICTURE = ElasticRingPicture
@@ -316,6 +324,9 @@ cdef class ElasticAdaptive(MechanismPart):
         self.m.ready_compression = t["ready_compression_m"]
         self.m.screw_damping = t["screw_damping_n_s_per_m"]
         self.m.mated_gap = 0.0
+        self.m.clutch_stuck, self.m.retraction.broken = t["clutch_stuck"], t["cable_broken"]
+        if t["drive_dead"]:
+            self.m.sequencer.drive_rate = 0.0
         self.m.unit.mated_x = t["mated_distance_m"]
         if t["start_phase"] == "retracted" and self.m.unit.interface.fitted:
             self.m.state.ring.interface.held = 1
