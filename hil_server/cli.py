@@ -56,7 +56,7 @@ def _run(arguments: list[str]) -> int:
     show("debug" if args.verbose else args.log_level)
     for option in ("json", "junit"):
         if file := getattr(args, option, None):
-            _refuse_unwritable(f"--{option}", Path(file), getattr(args, "out", None))
+            _refuse_unwritable(f"--{option}", Path(file), getattr(args, "out", None) or "runs/DATE-NAME")
     outcome = args.run(args)
     if not isinstance(outcome, dict):
         return int(outcome or 0)
@@ -100,10 +100,10 @@ def _explained(arguments: list[str], error: BaseException) -> int:
     return 5
 
 
-def _refuse_unwritable(option: str, file: Path, out: str | None) -> None:
+def _refuse_unwritable(option: str, file: Path, out: str) -> None:
     """Raises UsageError, before any work, for a result file that cannot be written after it. out: a folder that the verb makes."""
     folder = file.parent
-    if out and not folder.exists() and file.is_relative_to(out):
+    if not folder.exists() and (file.is_relative_to(out) or Path(out).is_relative_to(folder)):
         return
     why = ("is a folder" if file.is_dir() else "No such folder" if not folder.is_dir()
            else "Permission denied" if not os.access(file if file.exists() else folder, os.W_OK) else "")  # fmt: skip
