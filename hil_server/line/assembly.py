@@ -237,15 +237,19 @@ def live(config: TestConfig, context: Context, opened: Sequence[Port], *, priori
 
 def virtual_stand_settings(config: TestConfig, context: Context, *, priority: int, loop_core: int) -> Document:
     """What the virtual stand's process needs (see drivers.simulated.stand_server): the plant of this configuration, another core. Raises
-    ConfigurationError for a force sensor that it cannot play."""
+    ConfigurationError for a force sensor that it cannot play, and for a stand in software whose legs have no drives."""
     stand, unit = config.setup.stand, config.setup.mechanism
     assert stand.virtual is not None  # without drives a stand has it
+    machine = getattr(registry.part(stand.virtual.role, stand.virtual.name), "MACHINE", "")
+    if not machine:
+        raise ConfigurationError(f"{config.paths['stand']}: virtual.part: {stand.virtual.name!r} has no drives for a live run; "
+                                 "simulate the test, or --set test.stand=stands/docking_stand.toml")  # fmt: skip
     port_only = ("setpoint_delay_ticks", "measured_leg_delay_ticks", "faults")
     plant = {k: v for k, v in stand.virtual_keys.items() if k not in port_only and v is not None}
     plant["platform"] = stand.parked_table
     plant["mounting"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in asdict(context["mounting"]).items()}
     plant["mechanism"] = {**unit.keys, "part": registry.parts(unit.role)[unit.name]}
-    plant["machine"] = getattr(registry.part(stand.virtual.role, stand.virtual.name), "MACHINE", "")
+    plant["machine"] = machine
     others = sorted(os.sched_getaffinity(0) - {loop_core})
     gives = getattr(context["mechanism"], "gives", None)
     # strokes that the energy monitor reads come as fine as the unit declares

@@ -38,7 +38,7 @@ def _predicted(config: TestConfig, test: Assembly, done: Done) -> Prediction:
 class Flight:
     """Its outcome. left: what was still there at the end, in words; frames: CAN frames as the server sent and received them (world.FRAME);
     drives: what the drives noted of their states (StandLoop.states); turns: hand-overs of the baton (world.TURN), names: of tasks;
-    began_ns: world time of the loop's begin; ran_s: how long it ran."""
+    began_ns: world time of the loop's begin; ran_s: how long it ran; from_start: as given to `fly`."""
 
     seed: int
     events: Sequence[Event]
@@ -50,6 +50,7 @@ class Flight:
     drives: np.ndarray = field(default_factory=lambda: np.zeros((0, 6), np.int64))
     turns: np.ndarray = field(default_factory=lambda: np.zeros(0, world.TURN))
     names: dict[int, str] = field(default_factory=dict)
+    from_start: bool = False
     began_ns: int = -1
     ran_s: float = 0.0
     world_s: float = 0.0
@@ -61,7 +62,7 @@ def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), 
 
     turns: so many hand-overs of the baton are noted. force: as of `hil-server run`. from_start: the events'
     time begins with the set-up of the devices and not with the loop."""
-    flight = Flight(seed, events, out / "run.mcap")
+    flight = Flight(seed, events, out / "run.mcap", from_start=from_start)
     world.begin(seed)
     began = world.now_ns()
     world.limit(began + round(1e9 * LONGEST_S))

@@ -28,7 +28,7 @@ STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 def violations(flight: Flight, config: TestConfig) -> list[str]:
     """Everything that did not hold of this flight; empty when all did."""
     found = [f"left over: {one}" for one in flight.left]
-    if isinstance(flight.error, HilError) and flight.ran_s == 0.0:
+    if flight.from_start and isinstance(flight.error, HilError) and flight.ran_s == 0.0:
         return found  # a device that does not answer as it should is not armed
     if flight.error is not None:
         return [*found, f"error: {type(flight.error).__name__}: {flight.error}"]
@@ -145,7 +145,7 @@ def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     if all(e.kind in ("command", "disk", "kill", "clock", "repeat") or e.lasts_until_s < heard_s for e in flight.events):
         for axis in range(6):
             rows = flight.drives[flight.drives[:, 1] == axis]
-            if len(rows) and rows[-1, 2] == 4:
+            if len(rows) and rows[-1, 2] == OPERATION_ENABLED:
                 yield f"drive {axis} is enabled after the end"
 
 

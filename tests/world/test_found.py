@@ -3,6 +3,7 @@
 import pytest
 
 from hil_server.config.loader import load_test
+from hil_server.errors import ConfigurationError
 from hil_server.world.events import Event
 from hil_server.world.flight import fly
 from hil_server.world.hunter import NO_BUS
@@ -28,3 +29,9 @@ def test_a_recovery_enables_no_axis_whose_answers_are_lost(config, tmp_path):
 def test_a_disk_that_takes_nothing_any_more_keeps_what_it_has(config, tmp_path):
     # kept: the log ends at 0.000 s, all was well until 2.000 s
     assert violations(fly(config, 9, tmp_path / "run", [Event("disk", "full", 2.0, 1e6)]), config) == []
+
+
+def test_a_stand_without_drives_is_refused_by_its_name(tmp_path):
+    # ended by DeviceError: virtual stand: machine: must be one of linear, hydraulic, got ''
+    flight = fly(load_test("berthing", NO_BUS), 1, tmp_path / "run")
+    assert isinstance(flight.error, ConfigurationError) and "virtual.part" in str(flight.error) and flight.left == []
