@@ -20,6 +20,7 @@ SUMMARY = "shows masses, tree and modes of a craft, and the effective mass at it
 EXAMPLES = (
     ("hil-server craft transport_ship", "a shipped vehicle"),
     ("hil-server craft arm.urdf --held --picture arm.png", "an arm on a fixed base, with a picture"),
+    ("hil-server craft arm.urdf --toml arm.toml", "as a craft file, to be extended by ports and actuators"),
     ("hil-server craft station.toml --modes modes.csv --port docking", "modes for the table [modal] of a vehicle file"),
 )
 
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vehicle", metavar="FILE", help="vehicle file that gets the modes; refused if mass, centre of mass or inertia differ"
     )
     parser.add_argument("--held", action="store_true", help="URDF: fixed root link (default: free)")
+    parser.add_argument("--toml", metavar="FILE", help="writes rigid bodies and joints as a craft file, e.g. of a URDF file")
 
 
 def run(args: argparse.Namespace) -> Document:
@@ -54,10 +56,30 @@ def run(args: argparse.Namespace) -> Document:
         Path(args.modes).write_text(text, encoding="utf-8")
         print(f"\nmodes           {args.modes}")
         summary["modes_file"] = args.modes
+    if args.toml:
+        Path(args.toml).write_text(_craft_file(seen), encoding="utf-8")
+        print(f"craft file      {args.toml}")
+        summary["craft_file"] = args.toml
     if args.picture:
         summary["picture"] = picture(seen, args.picture)
         print(f"picture         {args.picture}")
     return summary | {"exit_code": 0}
+
+
+def _craft_file(seen: "CraftView") -> str:
+    """TOML, one [[body]] and [[joint]] below the other. Raises UsageError for a body that bends."""
+    from hil_server.config import toml_text
+    from hil_server.errors import UsageError
+    from rt_kernels.model.craft_file import tables_of
+
+    try:
+        tables = tables_of(seen.craft)
+    except ValueError as error:
+        raise UsageError(f"--toml: {error}") from None
+    blocks = [f"name = {toml_text.value(tables['name'])}"]
+    for kind in ("body", "joint"):
+        blocks += ["\n".join([f"[[{kind}]]", *(f"{key} = {toml_text.value(item)}" for key, item in row.items())]) for row in tables[kind]]
+    return "\n\n".join(blocks) + "\n"
 
 
 def _vehicle(file: str | None) -> Document | None:

@@ -104,7 +104,7 @@ from rt_kernels.dynamics.two_crafts_record import AUX
 from rt_kernels.layout import CODES
 from rt_kernels.model.craft import DOCKING, Craft, CraftPort, Link
 from rt_kernels.model.modes import ModalBody
-from rt_kernels.model.profiles import Profile as ProfileOf, with_data
+from rt_kernels.model.profiles import KEYS as PROFILE_KEYS, Profile as ProfileOf, with_data
 from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
@@ -1372,26 +1372,26 @@ _CHANGE = (
     *_EVENT,
     Parameter("target", "float", "rad, m, N.m or N", "place, or torque of a driven joint without gains", 0.0, low=-1e6, high=1e6),
     Parameter("time_s", "float", "s", "how long the path to the target takes at least", 0.0, low=0.0, high=1e4),
-    Parameter("profile", "str", "-", "name of the profile that a given or driven joint follows: target + amplitude x profile", None),
+    Parameter("profile", "str", "-", "name of the profile that a given or driven joint follows: target + amplitude x profile", ""),
     Parameter("amplitude", "float", "rad, m, N.m or N", "what 1 of the profile is", 1.0, low=-1e6, high=1e6),
 )
 _LOAD = (
     Parameter("craft", "str", "-", "whose body", choices=SIDES),
     Parameter("body", "str", "-", "name of the body"),
-    Parameter("node", "str", "-", "node of a body that bends; left away: its own frame", None),
+    Parameter("node", "str", "-", "node of a body that bends; empty: its own frame", ""),
     Parameter("position_m", "floats", "m", "where the force acts, in the frame of body or node", (0.0, 0.0, 0.0), -1e4, 1e4, 3),
     Parameter("force_n", "floats", "N", "force", (0.0, 0.0, 0.0), -1e9, 1e9, 3),
     Parameter("moment_n_m", "floats", "N.m", "moment", (0.0, 0.0, 0.0), -1e9, 1e9, 3),
     Parameter("axes", "str", "-", "axes of both: the body's (or node's), or inertial ones", "body", choices=("body", "inertial")),
-    Parameter("profile", "str", "-", "name of the profile that both are multiplied by; left away: constant", None),
+    Parameter("profile", "str", "-", "name of the profile that both are multiplied by; empty: constant", ""),
     *_EVENT,
 )
 _JOINT_START = (
     Parameter("craft", "str", "-", "whose joint", choices=SIDES),
     Parameter("joint", "str", "-", "name of the joint"),
-    Parameter("rate_deg_s", "float", "deg/s", "rate of a joint that turns when the loop closes", None, low=-1e6, high=1e6),
-    Parameter("rate_m_s", "float", "m/s", "of one that slides", None, low=-1e3, high=1e3),
-    Parameter("momentum_n_m_s", "float", "N.m.s", "or the momentum about its axis of what turns on it, the rest of the craft held", None,
+    Parameter("rate_deg_s", "float", "deg/s", "rate of a joint that turns when the loop closes", 0.0, low=-1e6, high=1e6),
+    Parameter("rate_m_s", "float", "m/s", "of one that slides", 0.0, low=-1e3, high=1e3),
+    Parameter("momentum_n_m_s", "float", "N.m.s", "or the momentum about its axis of what turns on it, the rest of the craft held", 0.0,
               low=-1e9, high=1e9),
 )
 _MODAL_START = (
@@ -1439,14 +1439,14 @@ cdef class TwoCrafts(StagePart):
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
         Parameter("target_port", "str", "-", "docking port of the target craft", DOCKING),
         Parameter("joint_changes", "tables", "-", "changes of the modes of joints: craft, joint, mode, event, after_s, target, time_s, "
-                  "profile, amplitude", []),
+                  "profile, amplitude", [], of=_CHANGE),
         Parameter("profiles", "tables", "-", "functions of the time since an event: name, and frequency_hz, phase_deg of a sine, or "
-                  "times_s, values (or file), interpolation, repeats of points", []),
+                  "times_s, values (or file), interpolation, repeats of points", [], of=PROFILE_KEYS),
         Parameter("loads", "tables", "-", "forces and moments on named bodies: craft, body, node, position_m, force_n, moment_n_m, axes, "
-                  "profile, event, after_s", []),
+                  "profile, event, after_s", [], of=_LOAD),
         Parameter("joint_start", "tables", "-", "joints in motion when the loop closes: craft, joint, rate_deg_s, rate_m_s or "
-                  "momentum_n_m_s", []),
-        Parameter("modal_start", "tables", "-", "deformation when the loop closes: craft, body, coordinates, rates", []),
+                  "momentum_n_m_s", [], of=_JOINT_START),
+        Parameter("modal_start", "tables", "-", "deformation when the loop closes: craft, body, coordinates, rates", [], of=_MODAL_START),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
         Parameter("joint_energy_max_j", "float", "J", "most that the joints of a craft, wheels left out, may give its bodies in a run",
                   1000.0, low=1e-3, high=1e9),
@@ -1476,7 +1476,7 @@ cdef class TwoCrafts(StagePart):
         p.orbital_rate = xyz(rate[0], rate[1], rate[2])
         fill_orbit(&p.orbit, orbit)
         profiles = self._fill_profiles(keys["profiles"])
-        loads = [checked(_LOAD, table, f"loads[{number}]") for number, table in enumerate(keys["loads"])]
+        loads = keys["loads"]
         _limit("loads", len(loads), MAX_LOADS)
         trees, self.joints, self.joint_targets, self.sensors, self.interfaces = [], (), (), (), ()
         for k, (side, vehicle) in enumerate(zip(SIDES, (vehicles.active, vehicles.target), strict=True)):
@@ -1509,7 +1509,8 @@ cdef class TwoCrafts(StagePart):
         cdef Joint *joint
         cdef int i
         own_loads = {number: load for number, load in enumerate(loads) if load["craft"] == SIDES[k]}
-        links, place_of = _with_places(craft, [(f"loads[{number}]", load["body"], load["node"]) for number, load in own_loads.items()])
+        links, place_of = _with_places(craft, [(f"loads[{number}]", load["body"], load["node"] or None)
+                                               for number, load in own_loads.items()])
         roots = [link.name for link in craft.links if link.parent is None]
         if len(roots) != 1 or next(link.joint for link in craft.links if link.parent is None) != "free":
             raise ValueError(f"{where}: exactly one root body with a free joint is needed, roots: {', '.join(roots)}")
@@ -1563,7 +1564,6 @@ cdef class TwoCrafts(StagePart):
         if unknown:
             raise ValueError(f"{where}: settings of a joint {unknown[0]!r} that has not one degree of freedom or does not exist")
         for table in modal_start:
-            table = checked(_MODAL_START, table, "modal_start")
             if table["craft"] == SIDES[k]:
                 _start_modes(tree, where, table, q, v)
         self._start_joints(k, tree, names, joint_start, q, v)
@@ -1651,14 +1651,13 @@ cdef class TwoCrafts(StagePart):
         mine = np.zeros(tree.nv)
         for number, table in enumerate(tables):
             where = f"joint_start[{number}]"
-            table = checked(_JOINT_START, table, where)
             if table["craft"] != SIDES[k]:
                 continue
             if table["joint"] not in names:
                 raise ValueError(f"{where}: no joint {table['joint']!r} of the {SIDES[k]} craft; there are {', '.join(names) or 'none'}")
             joint = &p.joint[names.index(table["joint"])]
             slides = tree.links[joint.body].joint == "prismatic"
-            given = [key for key in ("rate_deg_s", "rate_m_s", "momentum_n_m_s") if table[key] is not None]
+            given = [key for key in ("rate_deg_s", "rate_m_s", "momentum_n_m_s") if table[key]]
             allowed = ["rate_m_s"] if slides else ["rate_deg_s", "momentum_n_m_s"]
             if len(given) != 1 or given[0] not in allowed:
                 raise ValueError(f"{where}: {', '.join(given) or 'no rate'} of joint {table['joint']!r}, limit one of {', '.join(allowed)}")
@@ -1684,7 +1683,7 @@ cdef class TwoCrafts(StagePart):
         out.craft, out.inertial = k, load["axes"] == "inertial"
         out.event, out.after = EVENTS[load["event"]], load["after_s"]
         out.profile = _number_of(profiles, load["profile"], f"loads[{number}]")
-        _fill_place(&out.place, tree, place_of(load["body"], load["node"]), load["position_m"], np.eye(3))
+        _fill_place(&out.place, tree, place_of(load["body"], load["node"] or None), load["position_m"], np.eye(3))
         out.f, out.m = vec(&f[0]), vec(&m[0])
         p.n_loads = max(p.n_loads, number + 1)
 
@@ -1705,7 +1704,6 @@ cdef class TwoCrafts(StagePart):
         _limit("joint_changes", len(tables), MAX_CHANGES)
         for number, table in enumerate(tables):
             where = f"joint_changes[{number}]"
-            table = checked(_CHANGE, table, where)
             k = SIDES.index(table["craft"])
             names = [name.split(" ", 1)[1] for name in self.joints if name.startswith(f"{table['craft']} ")]
             if table["joint"] not in names:
@@ -1786,7 +1784,7 @@ cdef class TwoCrafts(StagePart):
 
 def _number_of(profiles, name, where):
     """Number of the named profile, 0 for none."""
-    if name is None:
+    if not name:
         return 0
     if name not in profiles:
         raise ValueError(f"{where}.profile: no profile {name!r}; there are {', '.join(profiles) or 'none'}")

@@ -23,7 +23,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +307,13 @@ def craft_of(tables: Mapping[str, Any], where: str = "", folder: Path | None = N
 def bodies_of(tables: Mapping[str, Any], where: str | Path = "") -> list[Body]:
     """The same from the tables of a file, joints as declared."""
     return _File(tables, str(where)).rigid_bodies()
+
+
+def tables_of(craft: Craft) -> dict[str, Any]:
+    """The tables of a file of this craft: bodies, joints and their settings. Raises ValueError for a body that bends."""
+    kinds = {link.joint_name: link.joint for link in craft.links}
+    return {"name": craft.name, "body": [_body_table(link) for link in craft.links],
+            "joint": [_joint_table(settings, kinds[settings.joint] == "prismatic") for settings in craft.joints]}  # fmt: skip
 
 
 def with_data(tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -627,6 +634,36 @@ def named(where: str) -> Iterator[None]:
         raise ValueError(f"{where}: its equations have no solution in double precision ({error}): {why}") from None
     except (ValueError, OSError) as error:
         raise ValueError(f"{where}: {error}") from None
+
+
+def _body_table(link: Link) -> dict[str, Any]:
+    from scipy.spatial.transform import Rotation
+
+    body = link.body
+    if body.n_modes:
+        raise ValueError(f"body.{link.name}: has {body.n_modes} modes, limit a rigid body")
+    c = body.first_moment / body.mass if body.mass else np.zeros(3)
+    E = body.second_moment - body.mass * np.outer(c, c)
+    table: dict[str, Any] = {"name": link.name, "parent": link.parent or "", "joint": link.joint, "joint_name": link.joint_name}
+    table = {key: value for key, value in table.items() if value}
+    if np.any(link.position):
+        table["position_m"] = link.position.tolist()
+    if np.any(link.rotation != np.eye(3)):
+        table["rotation_xyzw"] = Rotation.from_matrix(link.rotation).as_quat().tolist()
+    if link.joint in ONE_DEGREE:
+        table["axis"] = link.axis.tolist()
+    if link.joint == "screw":
+        table["pitch_m_per_rad"] = link.pitch
+    inertia = np.trace(E) * np.eye(3) - E
+    return table | {"rigid": {"mass_kg": body.mass, "centre_of_mass_m": c.tolist(), "inertia_kg_m2": inertia.tolist()}}
+
+
+def _joint_table(settings: JointSettings, slides: bool) -> dict[str, Any]:
+    """What differs from its default, in the units of the file."""
+    declared = SLIDING if slides else TURNING
+    values = {p.key: getattr(settings, field.name) for p, field in zip(declared, fields(settings), strict=True)}
+    in_file = {p.key: math.degrees(values[p.key]) if p.unit in ("deg", "deg/s") else values[p.key] for p in declared}
+    return {key: value for key, value in in_file.items() if isinstance(value, str) or (value and math.isfinite(value))}
 
 
 # --- bodies -----------------------------------------------------------------------------------------------------------------------------

@@ -20,11 +20,11 @@ from rt_kernels.parameters import Parameter, checked
 POINTS_MAX = 20_000
 KEYS = (
     Parameter("name", "str", "-", "name of the profile"),
-    Parameter("frequency_hz", "float", "Hz", "of a sine; left away: the profile goes through points", None, 1e-6, 1e3),
+    Parameter("frequency_hz", "float", "Hz", "of a sine; 0: the profile goes through points", 0.0, 0.0, 1e3),
     Parameter("phase_deg", "float", "deg", "of the sine at the event; 90: a cosine", 0.0, -360.0, 360.0),
-    Parameter("times_s", "floats", "s", "of the points, since the event; a time that stands twice: a jump", None, 0.0, 1e6),
-    Parameter("values", "floats", "-", "at these times", None, -1e9, 1e9),
-    Parameter("file", "str", "-", "CSV with two columns, times and values, in the place of both keys", None),
+    Parameter("times_s", "floats", "s", "of the points, since the event; a time that stands twice: a jump", (), 0.0, 1e6),
+    Parameter("values", "floats", "-", "at these times", (), -1e9, 1e9),
+    Parameter("file", "str", "-", "CSV with two columns, times and values, in the place of both keys", ""),
     Parameter("interpolation", "str", "-", "between the points: straight, or a cubic spline at rest at both ends", "linear",
               choices=("linear", "cubic")),
     Parameter("repeats", "bool", "-", "true: from the last point on as from the time 0", False),
@@ -34,7 +34,7 @@ KEYS = (
 def with_data(table: Any, folder: Path) -> Any:
     """A table of a profile with the points of its file, which the configuration keeps; what has no file stays as it is. Raises ValueError;
     OSError for a file that cannot be read."""
-    if not isinstance(table, dict) or not isinstance(table.get("file"), str):
+    if not isinstance(table, dict) or not isinstance(table.get("file"), str) or not table["file"]:
         return table
     file = folder / table["file"]
     with file.open(newline="") as text:
@@ -60,16 +60,16 @@ class Profile:
     def __init__(self, table: Mapping[str, Any], where: str) -> None:
         given = checked(KEYS, table, where)
         self.name: str = given["name"]
-        self.frequency_hz: float = given["frequency_hz"] or 0.0
+        self.frequency_hz: float = given["frequency_hz"]
         self.phase: float = given["phase_deg"] / 360.0
         self.period_s = 0.0
         self.rows = np.zeros((0, 5))
         times, values = given["times_s"], given["values"]
-        if self.frequency_hz and (times is not None or values is not None):
+        if self.frequency_hz and (times or values):
             raise ValueError(f"{where}.frequency_hz: a profile is a sine or goes through points, limit one of the two")
         if self.frequency_hz:
             return
-        if times is None or values is None or given["file"] is not None:
+        if not times and not values:
             raise ValueError(f"{where}.times_s: points are missing: times_s and values, or frequency_hz")
         if not 2 <= len(times) <= POINTS_MAX or len(values) != len(times):
             raise ValueError(f"{where}.values: {len(values)} values at {len(times)} times, limit as many, 2 ... {POINTS_MAX}")

@@ -2,17 +2,22 @@
 
 import random
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
+from hil_server.cli import main
 from rt_kernels.extends import read_tables
 from rt_kernels.model.craft import at_rest
+from rt_kernels.model.craft_file import read_craft
 from rt_kernels.model.urdf import read_urdf_craft
 from rt_kernels.multibody import Body, ModelError, Tree
+from rt_kernels.multibody.flexible import FlexibleTree
 from tests.multibody.tree_cases import full_mass_matrix, relative
+from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
 
 pytest.importorskip("yourdfpy")
 MANIPULATORS = Path(__file__).parents[2] / "stand_configs" / "manipulators"
@@ -289,3 +294,33 @@ def test_a_chain_that_no_run_takes_is_counted_before_it_is_read(tmp_path, monkey
     monkeypatch.setattr("rt_kernels.model.urdf.read_urdf", lambda *_: pytest.fail("read"))
     with pytest.raises(ModelError, match=r"chain.urdf: 10000 links, limit 64"):
         read_urdf_craft(file)
+
+
+def test_a_urdf_file_as_a_craft_file_is_the_same_craft(sample, tmp_path, capsys):
+    """`craft --toml`: masses, joints, stops; extended by a port, thrust and locks it is a vehicle that docks."""
+    urdf = tmp_path / "flyer.urdf"
+    urdf.write_text(sample_urdf().replace('<mass value="20"/>', '<mass value="2000"/>').replace('type="floating"', 'type="fixed"'))
+    assert main(["craft", str(urdf), "--toml", str(tmp_path / "flyer.toml")]) == 0 and "craft file" in capsys.readouterr().out
+    (one, _), other = read_urdf_craft(urdf), read_craft(tmp_path / "flyer.toml")
+    trees = [FlexibleTree(craft.links) for craft in (one, other)]
+    assert trees[0].joint_names == trees[1].joint_names
+    q = trees[0].neutral()
+    q[7:9] = 0.4, -0.3
+    np.testing.assert_allclose(trees[1].mass_matrix(q), trees[0].mass_matrix(q), rtol=1e-12, atol=1e-12)
+    for ours, theirs in zip(other.joints, one.joints, strict=True):
+        for field in fields(ours):
+            assert getattr(ours, field.name) == (pytest.approx(x, rel=1e-14) if isinstance(x := getattr(theirs, field.name), float) else x)
+    vehicle = tmp_path / "vehicle.toml"
+    vehicle.write_text(f"""extends = "flyer.toml"
+thrust_n = 60.0
+joint = [{", ".join(f'{{ name = "{name}", mode = "locked" }}' for name in ("z_first", "slide", "wheel", "a_second", "o_after"))}]
+
+[[port]]
+name = "docking"
+body = "base"
+position_m = [0.0, -1.0, 0.0]
+angles_deg = [0.0, -90.0, 0.0]
+""")
+    records = run_line([*QUICK, "test.stand=stands/ideal_stand.toml", f"test.active_vehicle={vehicle}", "compensation.part=none",
+                        "guidance.after_capture_s=0.01"])  # fmt: skip
+    assert records["capture_time"][-1] > 0.0 and not fault_names(records["faults"][-1]) & STOPPING
