@@ -111,7 +111,7 @@ def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 
 def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """Who cannot be recorded goes home at once."""
+    """A run that cannot be recorded ends at once."""
     for e in flight.events:
         if e.kind == "kill" and e.from_s < flight.ran_s - 0.1 and all(o.kind != "stall" for o in flight.events):
             if flight.ran_s > e.from_s + HOME_S:

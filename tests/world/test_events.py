@@ -26,7 +26,6 @@ def test_a_seed_has_the_same_events_every_time():
     [
         (Event("loss", "drives 1", 1.0, 3.0, direction=1), "tripped", "drive_no_data"),
         (Event("loss", "sensor", 1.0, 3.0), "tripped", "sensor_no_data"),
-        (Event("corrupt", "drives 0", 1.0, 1.5, 1.0, direction=0), None, None),
         (Event("stall", "loop", 1.0, amount=500_000_000), "tripped", "loop_overrun"),
         (Event("stall", "server", 1.0, amount=6_000_000_000), "tripped", "supervisor_silent"),
         (Event("inject", "drive_restart:1", 1.0), "tripped", "drive_not_enabled"),
