@@ -229,11 +229,11 @@ def end_faults(variables: Sequence[Variable], base: TestConfig, base_values: Giv
     """What the test does not take at the ends of a variable, or of a table's values, each variable by itself: one line each."""
     text, found = base.as_toml(), []
     for v in variables:
-        for value in v.ends:
+        for end, value in zip(("",) * len(v.ends) if v.values else ("low ", "high "), v.ends, strict=True):
             try:
                 test_from_toml(text, v.settings(value, base_values), label=f"[[vary]] {v.name} = {v.shown(value)}")
             except ConfigurationError as error:
-                found += [f"{file}: vary {v.name} = {v.shown(value)}: {fault}" for fault in error.faults]
+                found += [f"{file}: vary {v.name}: {end}{v.shown(value)}: {fault}" for fault in error.faults]
     return list(dict.fromkeys(found))
 
 

@@ -332,9 +332,9 @@ cdef list fill(Craft *p, name, vehicle, keys, double period, press):
     if p.attitude == BY_WHEELS:
         fill_wheels(p, f"{where}: {name}_attitude = 'wheels'", wheels, on_craft)
     p.axis = vehicle.docking_axis
-    if press == "thrusters" and vehicle.thrust_n > 0.0 and not p.axis[0] > 1.0 - 1e-9:
+    if press == "thrusters" and vehicle.thrust_n > 0.0 and not p.axis[0] > 0.94:  # 20 deg
         raise ValueError(f"{where}: press = 'thrusters': X of the port {vehicle.port!r} is ({p.axis[0]:.3f}, {p.axis[1]:.3f}, "
-                         f"{p.axis[2]:.3f}) in the craft, limit (1, 0, 0): use press = 'engine'")
+                         f"{p.axis[2]:.3f}) in the craft, limit 20 deg from (1, 0, 0): use press = 'engine'")
     if press == "engine":
         p.engine = vehicle.thrust_n
     elif press == "thrusters" and vehicle.thrust_n > 0.0:
