@@ -75,6 +75,7 @@ cdef struct RingLoads:
     Wrench D_N                       # part of F_N from friction and contact damping
     double lost_power                # friction and contact damping at the rates of the start of the step, W
     double stored                    # contact springs and plungers, J
+    double latches                   # springs and speeds of the latches, J
     double depth                     # deepest penetration, m
     int count
     bint aligned[3]

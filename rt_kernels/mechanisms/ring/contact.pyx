@@ -246,7 +246,7 @@ cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, Ri
     cdef double x_v = x_tip - law.stop_radius_min
     cdef double sqrt_half = sqrt(0.5)
     cdef double d_C, d_E, depth, share, kap, f_n
-    cdef Vec3 A, B, C, E, n_L, n
+    cdef Vec3 A, B, C, E, n_L, n, f, arm
     cdef Contact locked[2]
     cdef int i, count
     for i in range(RING_LATCHES):
@@ -285,7 +285,7 @@ cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, Ri
                     locking_contact(depth, C, d_C, &locked[count])
                     count += 1
             contact_loads(contact_law, locked, count, N, out)
-            out.stored += states[i].x * (law.preload + 0.5 * law.stiffness * states[i].x)
+            out.latches += states[i].x * (law.preload + 0.5 * law.stiffness * states[i].x)
             continue
         # guiding face: 45 deg cone r = R_max - x against the tip at its present compression
         E = add(B, mul(-states[i].x, n_L))
@@ -304,10 +304,16 @@ cdef void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_law, Ri
                 states[i].x = law.stroke
                 states[i].v = 0.0
             if depth > 0.0:
-                push(mul(law.contact_stiffness * depth, n), E, N, out)
+                f = mul(law.contact_stiffness * depth, n)
+                push(f, E, N, out)
+                # all that the ring gives a latch which it does not keep is lost
+                arm = sub(E, N.p)
+                out.D_N.f = sub(out.D_N.f, f)
+                out.D_N.m = sub(out.D_N.m, cross(arm, f))
+                out.lost_power += dot(f, add(N.v, cross(N.w, arm)))
         else:
             latch_step(h, law.mass, law.stiffness, law.preload, 0.0, &states[i].v, &states[i].x)
-        out.stored += states[i].x * (law.preload + 0.5 * law.stiffness * states[i].x) + 0.5 * law.mass * states[i].v * states[i].v
+        out.latches += states[i].x * (law.preload + 0.5 * law.stiffness * states[i].x) + 0.5 * law.mass * states[i].v * states[i].v
 
 
 cdef inline double from_axis(Vec3 P) noexcept nogil:

@@ -41,7 +41,11 @@ cdef struct RingState:
     double lost_contact                   # friction and damping in contacts, J
     double lost_springs                   # given to springs and their dampers by the struts (stored and lost), J
     double depth_peak
+    Pose X_led                            # of the base in T, where the last sub-step led it
+    Wrench F_led                          # of that sub-step on the target, about A
+    double latches                        # kept by the latches, J
     int out_of_range
+    int led                               # there was a sub-step
     InterfaceState interface
 
 

@@ -22,9 +22,9 @@ import numpy as np
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra.values cimport (Pose, Twist, Vec3, Wrench, add, apply, compose, cross, dot, exponential, mul, pose, pose_of, put,
-                                        put_quat, put_wrench, quat_multiply, rotate, rotate_back, sub, to_matrix, turned, twist, twist_of,
-                                        vec, wrench_of, wrench_sum, xyz)
+from rt_kernels.algebra.values cimport (Pose, Twist, Wrench, add, apply, compose, conjugate, cross, dot, exponential, logarithm, mul,
+                                        pose, pose_of, power, put, put_quat, put_wrench, quat_multiply, rotate, rotate_back, sub,
+                                        to_matrix, turned, twist, twist_of, vec, wrench_of, wrench_sum, xyz)
 from rt_kernels.contact.primitives cimport Contact
 from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DRIVE_RUNNING,
                                MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH, MECHANISM_SIGNAL_LATCH1,
@@ -178,10 +178,17 @@ cdef Pose base_moves(Pose X_TA, Twist V_TA, double h) noexcept nogil:
 
 
 cdef void ring_account(RingState *s, Pose X_TA, Twist V_TA, const RingLoads *loads, double h) noexcept nogil:
-    """Energy ledger of one substep, seen from the base (which the mechanism takes for inertial), and times of events."""
-    # velocity of the base's material point at the origin of T, relative to T; the target moves with the opposite one
-    cdef Vec3 v = sub(V_TA.v, cross(V_TA.w, X_TA.p))
-    s.work_in += h * (dot(loads.F_T.f, v) + dot(loads.F_T.m, V_TA.w))
+    """Energy ledger of one substep, seen from the base (which the mechanism takes for inertial), and times of events. The target's surface
+    moves at -V_TA relative to the base, and between ticks by the jump to where the craft have moved the base meanwhile."""
+    cdef Wrench F = wrench_of(loads.F_T.f, sub(loads.F_T.m, cross(X_TA.p, loads.F_T.f)))
+    cdef Twist jump
+    s.work_in += h * power(V_TA, F)
+    if s.led:
+        jump = twist_of(sub(X_TA.p, s.X_led.p), logarithm(quat_multiply(X_TA.q, conjugate(s.X_led.q))))
+        s.work_in += 0.5 * power(jump, wrench_sum(F, s.F_led))
+    s.F_led, s.X_led, s.led = F, base_moves(X_TA, V_TA, h), 1
+    s.lost_contact += s.latches - loads.latches
+    s.latches = loads.latches
     # friction and damping at the rates of the middle of the step: what they took from the ring
     s.lost_contact += h * (loads.lost_power - dot(rotate_back(X_TA.q, loads.D_N.f), s.half_step.v))
     s.lost_contact -= h * dot(rotate_back(X_TA.q, loads.D_N.m), s.half_step.w)
@@ -259,7 +266,7 @@ cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *mo
     record.work_in = s.work_in
     record.lost_contact = s.lost_contact
     record.given_to_springs = s.lost_springs
-    record.stored_contact = loads.stored
+    record.stored_contact = loads.stored + loads.latches
     record.first_contact_time = s.contact_time
     record.capture_time = s.capture_time
 
@@ -323,7 +330,7 @@ cdef object ring_depth(RingUnit *u, RingState *s, object X_TA):
     return deepest
 
 
-RING_BOUNDS = {"ring.out_of_range": FLAG, "ring.interface.held": FLAG, "ring.interface.spare": (0, 0)}
+RING_BOUNDS = {"ring.out_of_range": FLAG, "ring.interface.held": FLAG, "ring.interface.spare": (0, 0), "ring.led": FLAG}
 
 
 cdef struct RingUnitState:
