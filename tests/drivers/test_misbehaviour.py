@@ -14,7 +14,7 @@ import pytest
 
 from drivers.drives.supervision import objects_named
 from rt_kernels.layout import FAULTS
-from tests.drivers.peers.canopen import (
+from tests.drivers.peers.canopen_device import (
     BOOT_UP,
     EMCY,
     ERROR,

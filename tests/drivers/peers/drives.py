@@ -4,7 +4,7 @@ A drive follows its setpoint exactly, one communication cycle later; what is of 
 oddities are methods, so that a test reads as what happened to the drive.
 """
 
-from tests.drivers.peers.canopen import Entry, Frame, Node
+from tests.drivers.peers.canopen_device import Entry, Frame, Node
 
 
 class Drive(Node):

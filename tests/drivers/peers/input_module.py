@@ -1,6 +1,6 @@
 """An input module in software, written from CiA 401: digital inputs 0x6000 in groups of eight, analogue inputs 0x6401 of 16 bits."""
 
-from tests.drivers.peers.canopen import Entry, Node
+from tests.drivers.peers.canopen_device import Entry, Node
 
 CHAIN_HEALTHY = 24  # digital input, from 0
 

@@ -23,7 +23,7 @@ from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.line import assembly
 from rt_kernels.layout import BITS, FAULTS, SAMPLE_DTYPE
-from tests.drivers.peers.canopen import HEARTBEAT, SYNC, Bus, Frame
+from tests.drivers.peers.canopen_device import HEARTBEAT, SYNC, Bus, Frame
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive, Drive
 from tests.drivers.peers.input_module import InputModule
 from tests.drivers.peers.rdt import RdtSensor, Record
