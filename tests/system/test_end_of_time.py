@@ -18,7 +18,7 @@ from hil_server.run.session import Options, run_live
 from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
-from tests.system.line_runs import fault_names
+from tests.system.line_runs import QUICK, fault_names
 from tools import end_instants
 
 PHASE, COMMAND = CODES["phase"], CODES["command"]
@@ -38,7 +38,7 @@ def comes_to_rest(records, config):
 
 
 def test_a_live_run_whose_time_is_up_is_led_home(tmp_path):
-    config = load_test(None, of(tmp_path, "test.duration_max_s=1.3"))
+    config = load_test(None, of(tmp_path, *QUICK, "test.duration_max_s=1.3"))
     summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert summary["end"] == "time" and summary["exit_code"] == 1 and summary["complete"]
     r = read_log(summary["log"]).records
@@ -65,7 +65,7 @@ def test_an_error_of_the_supervisor_leads_the_platform_home_and_keeps_the_record
             raise RuntimeError("a defect")
 
     monkeypatch.setattr(session.Recoverer, "look", fails)
-    config = load_test(None, of(tmp_path))
+    config = load_test(None, of(tmp_path, *QUICK))
     with pytest.raises(RuntimeError, match="a defect"):
         run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
     log = read_log(tmp_path / "run" / "run.mcap")

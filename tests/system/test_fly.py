@@ -16,6 +16,7 @@ from hil_server import cli
 from hil_server.client import Client
 from hil_server.config import SHIPPED, load_test
 from hil_server.log.reader import read_log
+from tests.system.line_runs import QUICK
 from tools.interrupt_instants import handles_sigterm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,7 @@ def test_the_shipped_berthing_is_a_rehearsal():
 
 def test_one_command_runs_the_rehearsal_and_its_page_flies_it(tmp_path):
     port, addresses, settings = own_addresses(tmp_path)
+    settings += [word for key in QUICK for word in ("--set", key)]
     process = fly("--port", str(port), "--leave", "--quiet", "--no-report", "--operator", "Ada", "--out", str(tmp_path / "run"), *settings)
     try:
         page = process.stdout.readline().split()[-1]

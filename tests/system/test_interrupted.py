@@ -19,6 +19,7 @@ from hil_server.line import assembly
 from hil_server.log.reader import read_log
 from hil_server.run import identification, progress, session, stand
 from rt_kernels.layout import CODES
+from tests.system.line_runs import QUICK
 
 SHORT = ["--set", "test.duration_max_s=0.6"]
 
@@ -269,8 +270,7 @@ def children():
         return set(file.read().split())
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("step", "when"), [("host", "before"), ("drives opened", "before"), *((step, "after") for step in STEPS)])
 def test_nothing_is_started_after_a_press_in_the_preparation(step, when, tmp_path, monkeypatch, capfd):
     whole, pressed = STEPS[step], []
     owner, name = whole if len(whole) == 2 else _found(whole[0])
@@ -343,7 +343,7 @@ def test_presses_while_the_loop_runs(phases, end, tmp_path, monkeypatch, capsys)
     """Parked; aborted; ended at rest: a log that is whole, a summary, one line."""
     left = pressing(monkeypatch, phases)
     addresses = [f"telemetry.{key}=ipc://{tmp_path}/{key}" for key in ("publish", "command", "hand_controller")]
-    settings = [word for key in (*addresses, "guidance.recover_s=600.0", "guidance.fault_s=0.2", "test.duration_max_s=120.0")
+    settings = [word for key in (*addresses, *QUICK, "guidance.recover_s=600.0", "guidance.fault_s=0.2", "test.duration_max_s=120.0")
                 for word in ("--set", key)]  # fmt: skip
     if len(phases) == 2:
         settings += ["--set", "guidance.recover_s=0.0"]

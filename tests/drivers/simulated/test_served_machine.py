@@ -191,4 +191,5 @@ def test_the_stand_keeps_where_it_truly_was(stand, sample, tmp_path):
     truth = np.load(tmp_path / "truth.npy")
     assert truth.shape[1] == 19 and (np.diff(truth[:, 0]) >= 0).all()
     np.testing.assert_allclose(truth[0, 1:7], line.home, atol=1e-4)
-    np.testing.assert_allclose(truth[-1, 1:7], last, atol=2e-3)
+    # it moves on after the last answer that was read: the answer is one of its rows
+    assert np.abs(truth[:, 1:7] - last).max(axis=1).min() < 2e-4
