@@ -354,8 +354,9 @@ def power_rows(wire: str) -> list:
 # ---------------------------------------------------------------------------------------------------------------- recovery
 
 # a silence that lasts is the fault; one of a busy machine is none, and neither is a late start
-WAITING = ["guidance.recover_s=20", "test.duration_max_s=60.0", "safety.sensor_missing_periods=20", "safety.drive_missing_periods=20",
-           "safety.signals_missing_periods=20", "safety.arming_s=5.0"]  # fmt: skip
+WAITING = ["guidance.recover_s=20", "guidance.after_capture_s=0.5", "guidance.retreat_distance_m=0.05", "test.duration_max_s=60.0",
+           "safety.sensor_missing_periods=20", "safety.drive_missing_periods=20", "safety.signals_missing_periods=20",
+           "safety.arming_s=5.0"]  # fmt: skip
 HELD = (CODES["safety_state"]["held"], CODES["safety_state"]["blocked"])
 MOST_TRIES = 5
 REST_S = 0.2  # of the setpoints before the operator acts
