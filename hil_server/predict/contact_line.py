@@ -7,10 +7,11 @@ would cost time or hide the answer:
     stand       as it is known: the machine of the identified `[stand_model]` with its noise, else a virtual one of second-order drives and
                 pure delays as the ledger has them (identified first), without
     mechanism   one linear contact along the mode's screw (rt_kernels.mechanisms.linear.linear_contact)
-    dynamics    the two vehicles without thrust: rigid ones as rigid bodies with the integrator's delay of the test's own dynamics, crafts
-                that move or bend by the test's own part, their joints as they stand at the start
+    dynamics    the two vehicles: rigid ones as rigid bodies with the integrator's delay of the test's own dynamics, crafts that move or
+                bend by the test's own part, their joints as they stand at the start
     guidance    approach along the mode, loop closed just before the touch, free motion after it
-    control     one without thrust: thrusters, wheels and controllers from outside stand still
+    control     none: thrusters, wheels and controllers from outside stand still. The margins of the mechanism's own contact are those
+                under the test's press thrust
 
 No compensator is known here by its name: whatever part the test names is built and asked, one from outside as one of ours. The check is
 safe in a prediction, so monitors that would end the contact before its end is seen are opened as far as their parts declare them (`OPEN`).
@@ -139,7 +140,8 @@ class Touch:
 
 def play_mechanism(test: Assembly, mode: Mode) -> Touch:
     """The first contact of the test's own mechanism, with the test's own twist: what gives way, catches or rubs answers otherwise than the
-    linear contact of a mode. mode: the slowest, which says how long is played. The mechanism is left as it was."""
+    linear contact of a mode. mode: the slowest, which says how long is played. Margins are those under the test's press thrust,
+    restitutions those without it. The mechanism is left as it was."""
     mechanism = test.context["mechanism"]
     state = mechanism.snapshot()
     slowest = replace(mode, frequency_hz=max(mode.frequency_hz, SLOWEST_HZ), zeta=min(mode.zeta, 0.9))
@@ -149,20 +151,29 @@ def play_mechanism(test: Assembly, mode: Mode) -> Touch:
         mechanism.restore(state)
         return records_of(line(test, slowest, 0.0, None, twist, mechanism=mechanism, **how), FIELDS_OF_BODIES)
 
+    press = presses(test)
     try:
         if not hasattr(mechanism, "lines"):
-            return Touch(margins_of(played(), test))
+            return Touch(margins_of(played(press=press), test))
         ideal, refused = _energy_restitution(played(ideal=True), test)
         if refused:
-            return Touch(margins_of(played(), test), refused=f"without a stand: {refused}")
+            return Touch(margins_of(played(press=press), test), refused=f"without a stand: {refused}")
         runs = [played(seed=seed) for seed in (range(1, PLAYS + 1) if _noisy(test) else (1,))]
         found = [_energy_restitution(records, test) for records in runs]
+        if press:
+            runs.append(played(press=True))
         es = [e for e, _ in found]
         refused = next((why for _, why in found if why), "")
         mean, sigma = (math.nan, 0.0) if refused else (float(np.mean(es)), float(np.std(es, ddof=1)) if len(es) > 1 else 0.0)
         return Touch(_nearest(margins_of(records, test) for records in runs), mean, ideal, refused, sigma)
     finally:
         mechanism.restore(state)
+
+
+def presses(test: Assembly) -> bool:
+    """Whether the guidance of the test presses the active craft on from the first contact, by the thrust of its vehicle file."""
+    by_thrust = test.config.part("control")[0] == registry.FILLED["control"] and test.config.part("guidance")[0] == registry.APPROACH
+    return by_thrust and test.context["vehicles"].active.thrust_n > 0.0
 
 
 def _energy_restitution(records: np.ndarray, test: Assembly) -> tuple[float, str]:
@@ -210,14 +221,14 @@ def together(plays: Sequence[Played]) -> Played:
 
 def line(test: Assembly, mode: Mode, speed: float, compensator: Compensator | None = None,
          twist: np.ndarray | None = None, *, mechanism: Any = None, as_configured: bool = False, ideal: bool = False,
-         seed: int = 1) -> Assembly:  # fmt: skip
+         seed: int = 1, press: bool = False) -> Assembly:  # fmt: skip
     """The line of `test` with the mode's contact in the place of the mechanism, ready to run on the free-running clock.
 
     mechanism: a MechanismPart instead of that contact (several contacts, friction); as_configured: on the stand of the test's own
     [virtual], with its noise, limits and monitors, and not on the one that is known: what a run of this contact would do; ideal: on a stand
-    without lag, filter and compensation, as in orbit; seed: of the noise of the stand that is known."""
+    without lag, filter and compensation, as in orbit; seed: of the noise of the stand that is known; press: under the press thrust."""
     config = contact_test(test, mode, compensator, as_configured, ideal)
-    context = contact_context(test, mode, speed, config.guidance, twist)
+    context = contact_context(test, mode, speed, config.guidance, twist, press)
     if as_configured:
         context["limits"] = replace(test.context["limits"], start_leg_m=None)  # from the middle of the legs, not from where it is parked
     if mechanism is not None:
@@ -261,9 +272,10 @@ def twist_of(test: Assembly, mode: Mode, speed: float) -> np.ndarray:
     return found
 
 
-def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, float], twist: np.ndarray | None = None) -> Context:
+def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, float], twist: np.ndarray | None = None,
+                    press: bool = False) -> Context:  # fmt: skip
     """What the parts get: the test's geometry and vehicles, a start that moves along the mode alone or with `twist`, its contact. way:
-    times, s, of the approach (ramp_s, constant_s, close_before_s)."""
+    times, s, of the approach (ramp_s, constant_s, close_before_s); press: with the thrust of the vehicles."""
     own = test.context
     X_TA = np.asarray(own["start"].X_TA, float)
     V_TA = twist_of(test, mode, speed) if twist is None else np.asarray(twist, float)
@@ -274,7 +286,7 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     contact = LinearContact(stiffness=mode.stiffness, damping=damping, screw=mode.shape, X_TA=X_TA, X_wait=X_wait)
     keep = moves(test)
     crafts_of_it = (own["vehicles"].active, own["vehicles"].target)
-    vehicles = Vehicles(*(replace(v, thrust_n=0.0, modal=v.modal if keep else None) for v in crafts_of_it))
+    vehicles = Vehicles(*(replace(v, thrust_n=v.thrust_n if press else 0.0, modal=v.modal if keep else None) for v in crafts_of_it))
     start = Start(X_TA, V_TA)
     return {**own, "vehicles": vehicles, "mechanism": contact, "start": start, "orbit": None, "limits": STAND_LIMITS, "sensor_scale": None,
             "live": False}  # fmt: skip
@@ -303,7 +315,7 @@ def contact_test(test: Assembly, mode: Mode, compensator: Compensator | None, as
         document["dynamics"] = {"part": name, **own, "range_max_m": 1000.0, **({"joint_changes": []} if "joint_changes" in own else {})}
     document["commands"] = {"part": registry.FILLED["commands"]}
     if config.part("control")[0] != registry.FILLED["control"]:
-        document["control"] = {"part": registry.FILLED["control"]}  # its thrust is that of the vehicles: none
+        document["control"] = {"part": registry.FILLED["control"]}  # its thrust is that of the vehicles
     # the way to the contact is the test's own, since adaptive parts learn on it; after the contact all filters and drives come to rest
     slow = 8.0 * _drive_time(known, ledger)
     settled = AFTER_S + slow + 4.0 * ledger.total_s
