@@ -5,15 +5,11 @@ was interrupted continues with the missing chunks; nothing is repeated or lost. 
 died is run again; after three deaths it is run case by case, and a case that still kills its worker is recorded as an error.
 """
 
-import contextlib
 import json
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +23,7 @@ from hil_server.config import files
 from hil_server.errors import ConfigurationError
 from hil_server.host.installation import with_group
 from hil_server.values import Document
+from hil_server.workers import pool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,9 +132,9 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], Job],
         # after a death the chunks go one at a time, so that the guilty one is known
         careful = [c for c in left if deaths.get(c)]
         batch = careful[:1] or left
-        with _pool(1 if careful else workers) as pool:
+        with pool(1 if careful else workers) as processes:
             with interrupts.not_passed_on():
-                futures = {pool.submit(run_chunk, job(c)): c for c in batch}
+                futures = {processes.submit(run_chunk, job(c)): c for c in batch}
             try:
                 for future in as_completed(futures):
                     rows = future.result()
@@ -149,34 +146,6 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], Job],
         for chunk in [c for c in left if deaths.get(c, 0) >= DEATHS_TOLERATED]:
             left.remove(chunk)
             yield chunk, failed_chunk(job(chunk), "its worker died three times")
-
-
-@contextlib.contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes, which end at once when this block is left early: their results would be discarded."""
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _die_with, (os.getpid(),))
-    try:
-        yield pool
-    except BaseException:
-        with interrupts.owned():
-            processes = list((pool._processes or {}).values())  # no public way before Python 3.14
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.kill()
-            pool.shutdown()
-        raise
-    pool.shutdown()
-
-
-def _die_with(parent: int) -> None:
-    """In a worker, at its start: it ends when the campaign's process is gone, because its results would be discarded."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], Job],

@@ -1,6 +1,8 @@
 """`hil-server world`: live runs in virtual time with everything that may go wrong, drawn from seeds (`hil_server.world`)."""
 
 import argparse
+import math
+from collections.abc import Sequence
 
 from hil_server.values import Document
 
@@ -9,6 +11,7 @@ ORDER = 37
 SUMMARY = "flies live runs in virtual time with faults drawn from seeds, and judges them"
 EXAMPLES = (
     ("hil-server world docking --seeds 100", "a hundred runs, each with faults of its own; violations with the test that repeats them"),
+    ("hil-server world docking --seeds 1000000 --hours 8 --cores 4", "a night"),
     ("hil-server world docking --seed 7", "run 7 again: what went wrong in it, when, and how it ended"),
 )
 REMAINS = "nothing was written"
@@ -21,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=10, metavar="N", help="how many (default: 10)")
     parser.add_argument("--first", type=int, default=1, metavar="S", help="the first of them (default: 1)")
     parser.add_argument("--seed", type=int, metavar="S", help="this one alone, with a picture of who had the word when")
+    parser.add_argument("--hours", type=float, metavar="H", help="begins no other seed after so long")
+    parser.add_argument("--cores", type=int, default=1, metavar="C", help="processes that fly side by side (default: 1)")
     parser.add_argument("--within", type=float, default=20.0, metavar="SECONDS", help="something goes wrong within so long (default: 20)")
     parser.add_argument("--force", action="store_true", help="flies although the predicted contact differs from the one in orbit")
 
@@ -28,8 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Document:
     """Flies the seeds; exit code 1 if something was violated."""
     import logging
+    import time
 
     from hil_server.config import load_test
+    from hil_server.run.progress import working
     from hil_server.world.events import drawn
     from hil_server.world.hunter import NO_BUS, hunt
     from hil_server.world.picture import picture
@@ -38,8 +45,10 @@ def run(args: argparse.Namespace) -> Document:
     logging.getLogger("hil_server").setLevel(logging.CRITICAL)  # what goes wrong in the runs is theirs
     if args.seed is not None:
         print(picture(config, args.seed, drawn(args.seed, args.within), args.force))
-    seeds = [args.seed] if args.seed is not None else range(args.first, args.first + args.seeds)
-    result = hunt(config, seeds, args.within, print, args.force)
+    seeds: Sequence[int] = [args.seed] if args.seed is not None else range(args.first, args.first + args.seeds)
+    ends = math.inf if args.hours is None else time.monotonic() + 3600.0 * args.hours
+    with working("seeds") as done:
+        result = hunt(config, seeds, args.within, print, args.force, cores=args.cores, until=lambda: time.monotonic() > ends, done=done)
     print(f"{sum(result.ends.values())} runs, {result.ticks} ticks, {result.world_s:.0f} s of world time: {dict(result.ends)}; "
           f"{len(result.found)} violate something")  # fmt: skip
     return result.as_json() | {"exit_code": 1 if result.found else 0}

@@ -1,14 +1,21 @@
 """Runs seeds, keeps those that violate something, shrinks each to the fewest events, and writes the test that repeats it."""
 
+import contextlib
+import functools
+import itertools
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hil_server import interrupts
 from hil_server.config import TestConfig
+from hil_server.config.files import Done, no_progress
 from hil_server.values import Document
+from hil_server.workers import pool
 from hil_server.world.events import Event, drawn
 from hil_server.world.flight import Flight, fly
 from hil_server.world.oracles import violations
@@ -30,6 +37,9 @@ class Found:
         lines = "\n".join(f"        {event!r}," for event in self.least)
         return (f"def test_seed_{self.seed}(config, tmp_path):\n    # {self.violated[0]}\n    events = [\n{lines}\n    ]\n"
                 f"    assert violations(fly(config, {self.seed}, tmp_path / 'run', events), config) == []\n")  # fmt: skip
+
+
+Outcome = tuple[str, int, float, Found | None]  # of a seed: how it ended, ticks, seconds of world time
 
 
 @dataclass
@@ -67,21 +77,48 @@ def shrunk(events: Sequence[Event], violates: Callable[[Sequence[Event]], bool])
     return least
 
 
-def hunt(config: TestConfig, seeds: Iterable[int], length_s: float, say: Callable[[str], object], force: bool = False) -> Hunt:
-    """Flies each seed with the events that it draws. say: hears of each violation at once."""
+def one(config: TestConfig, seed: int, length_s: float, force: bool = False) -> Outcome:
+    """Flies a seed with the events that it draws: how it ended, ticks, seconds of world time, what was found."""
+    events = drawn(seed, length_s)
+    flight, violated = tried(config, seed, events, force)
+    found = None
+    if violated:
+        kinds = {line.partition(":")[0] for line in violated}
+        least = shrunk(events, lambda fewer: not kinds.isdisjoint(v.partition(":")[0] for v in tried(config, seed, fewer, force)[1]))
+        found = Found(seed, events, least, violated)
+    return str(flight.summary.get("end", type(flight.error).__name__)), flight.summary.get("ticks") or 0, flight.world_s, found
+
+
+def hunt(config: TestConfig, seeds: Sequence[int], length_s: float, say: Callable[[str], object], force: bool = False, *,
+         cores: int = 1, until: Callable[[], bool] = lambda: False, done: Done = no_progress) -> Hunt:  # fmt: skip
+    """Flies each seed. say: hears of each violation at once; cores: so many processes; until: no seed is begun once it is true; done:
+    called with how many are flown and how many there are."""
     result = Hunt()
-    for seed in seeds:
-        events = drawn(seed, length_s)
-        flight, violated = tried(config, seed, events, force)
-        result.ends[str(flight.summary.get("end", type(flight.error).__name__))] += 1
-        result.ticks += flight.summary.get("ticks") or 0
-        result.world_s += flight.world_s
-        if violated:
-            kinds = {one.partition(":")[0] for one in violated}
-
-            def violates(fewer: Sequence[Event], seed: int = seed, kinds: set[str] = kinds) -> bool:
-                return not kinds.isdisjoint(one.partition(":")[0] for one in tried(config, seed, fewer, force)[1])
-
-            result.found.append(Found(seed, events, shrunk(events, violates), violated))
-            say(f"seed {seed}: {'; '.join(violated)}\n{result.found[-1].as_test()}")
+    asked = itertools.takewhile(lambda _: not until(), seeds)
+    fly_one = functools.partial(one, config, length_s=length_s, force=force)
+    with contextlib.ExitStack() as end:
+        if cores > 1:
+            outcomes = _as_asked(end.enter_context(pool(cores)), fly_one, asked, cores)
+        else:
+            outcomes = map(fly_one, asked)
+        for ended, ticks, world_s, found in outcomes:
+            result.ends[ended] += 1
+            result.ticks += ticks
+            result.world_s += world_s
+            if found is not None:
+                result.found.append(found)
+                say(f"seed {found.seed}: {'; '.join(found.violated)}\n{found.as_test()}")
+            done(result.ends.total(), len(seeds))
     return result
+
+
+def _as_asked(processes: ProcessPoolExecutor, work: Callable[[int], Outcome], seeds: Iterable[int], cores: int) -> Iterator[Outcome]:
+    """Results in the order of the seeds; each is asked for when a process is about to be free."""
+    waiting: deque[Future[Outcome]] = deque()
+    for seed in seeds:
+        with interrupts.not_passed_on():
+            waiting.append(processes.submit(work, seed))
+        if len(waiting) > cores:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -6,7 +6,7 @@ from hil_server.config.loader import load_test
 from hil_server.log.reader import read_log
 from hil_server.world.events import Event, drawn
 from hil_server.world.flight import fly
-from hil_server.world.hunter import NO_BUS, shrunk
+from hil_server.world.hunter import NO_BUS, hunt, shrunk
 from hil_server.world.oracles import violations
 from tests.system.line_runs import QUICK
 
@@ -55,3 +55,10 @@ def test_wires_of_a_seed_repeat_to_the_byte(config, tmp_path):
 def test_what_does_not_matter_is_left_out():
     events = [Event("command", name, 1.0) for name in ("hold", "park", "resume", "abort")]
     assert [e.where for e in shrunk(events, lambda fewer: {"park", "abort"} <= {e.where for e in fewer})] == ["park", "abort"]
+
+
+def test_a_hunt_finds_the_same_on_two_cores_and_stops_when_told():
+    config, calls = load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=1"]), []
+    hunts = [hunt(config, range(1, 4), 0.9, print, cores=cores, done=lambda *at: calls.append(at)) for cores in (1, 2)]
+    assert hunts[0] == hunts[1] and hunts[0].ticks > 0 and calls == [(k, 3) for k in (1, 2, 3)] * 2
+    assert hunt(config, range(1, 4), 0.9, print, until=lambda: len(calls) > 6, done=lambda *at: calls.append(at)).ends.total() == 1
