@@ -325,14 +325,16 @@ def tared(config: TestConfig) -> TestConfig:
 
 
 def _in_air(config: TestConfig) -> bool:
-    """Whether the loop is never closed in this run."""
-    guidance = config.setup.stages["guidance"]
-    return bool(getattr(registry.part(guidance.role, guidance.name), "IN_AIR", False))
+    """Whether the stand feels no contact in this run: its loop is never closed, or its platform stands still while the crafts fly."""
+    stages = config.setup.stages
+    guidance = stages["guidance"]
+    never_closed = getattr(registry.part(guidance.role, guidance.name), "IN_AIR", False)
+    return bool(never_closed or stages["setpoint_kinematics"].keys.get("crafts_only"))
 
 
 def _foreseen(config: TestConfig, test: Assembly, options: Options) -> "Prediction | None":
     """The prediction for the line of this run, which its log carries and its report shows beside what was measured; None for a run in
-    air, whose loop is never closed."""
+    air."""
     from hil_server.predict.prediction import predict
 
     if _in_air(config):
