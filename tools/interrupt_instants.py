@@ -333,6 +333,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", help="keeps the folders of what is wrong here")
     args = parser.parse_args(argv)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and all that it starts until their first line
     rng, verbs = random.Random(args.seed), args.verbs.split(",")
     if args.press != "ctrl_c" and not set(verbs) <= {"run", "fly"}:
         parser.error("--press abort, --press second: --verbs run, fly or both")

@@ -32,7 +32,7 @@ def flown(name, folder):
     log = read_log(summary["log"])
     flight = np.flatnonzero((log.records["motion"] == MOTION["close_loop"]) | (log.records["motion"] == MOTION["free"]))
     records = log.records[flight]
-    assert summary["exit_code"] == 0 and not summary["faults"] and not records["contact"].any() and summary["prediction"] is None
+    assert summary["exit_code"] == 0 and not summary["faults"] and not records["contact"].any() and not summary["prediction"]
     return log, records, 1e-9 * (records["time_ns"] - records["time_ns"][0])
 
 
