@@ -17,11 +17,13 @@ STATE, PHASE = CODES["safety_state"], CODES["phase"]
 RPDO1, TPDO1 = 0x200, 0x180
 ENABLED_WORD, SWITCHED_ON, OPERATION_ENABLED, STATE_MASK = 0x0F, 0x23, 0x27, 0x6F
 FRESH_PERIODS = 3.5  # a status is fresh that came within so many periods
+ATTENDED_PERIODS = 3.5  # between two frames to an enabled axis
 SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
 HOME_S = 15.0  # from the loss of a record to the end of the run
 TAKEN_S = 0.05  # in which a command is taken
 SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
+SENDERS = ("loop", "drives keeper", "recovery", "server")
 STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 
 
@@ -90,6 +92,21 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
                     yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])} in state 0x{last:02X}"
 
 
+def attended(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """An enabled axis gets its frames from enabling to disabling, unless what sends them is stalled."""
+    if any(e.kind == "stall" and e.where in SENDERS for e in flight.events):
+        return
+    f = flight.frames[(flight.frames["heard"] == 0) & (flight.frames["id"] & ~np.uint32(0x7F) == RPDO1)]
+    for wire in np.unique(f["wire"]):
+        for number in np.unique(f["id"][f["wire"] == wire]):
+            told = f[(f["wire"] == wire) & (f["id"] == number)]
+            on = (told["data"][:-1, 0] == ENABLED_WORD) & (told["data"][:-1, 1] == 0)
+            gap = np.diff(told["at_ns"]) / config.setup.test.period_ns
+            if (wrong := on & (gap > ATTENDED_PERIODS)).any():
+                at = told["at_ns"][:-1][wrong][0]
+                yield f"node {number - RPDO1} on {WIRES[wire]}: {gap[wrong].max():.1f} periods without a frame at {_at(flight, at)}"
+
+
 def record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """A good verdict only with a whole record; what is called whole is."""
     whole = log.complete and not log.missing() and not log.damaged()
@@ -121,7 +138,7 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
 
 
 def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """What an operator commands is in the log when the loop comes to it, unless an abort was given with it."""
+    """What an operator commands is in the log when the loop comes to it, unless an abort was given with it or its record is lost."""
     if any(e.kind == "stall" for e in flight.events) or not log.ticks:
         return
     given = [e for e in flight.events if e.kind == "command"]
@@ -129,7 +146,8 @@ def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     for e in given:
         beside = any(o.where == "abort" and abs(o.from_s - e.from_s) < TAKEN_S for o in given if o is not e)
         near = np.abs(1e-9 * log.records["time_ns"] - e.from_s) < TAKEN_S
-        if e.from_s < last_s - TAKEN_S and not beside and CODES["command"][e.where] not in log.records["command_code"][near]:
+        recorded = near.sum() >= 0.9 * 2e9 * TAKEN_S / config.setup.test.period_ns  # else the record is lost there, which others judge
+        if e.from_s < last_s - TAKEN_S and recorded and not beside and CODES["command"][e.where] not in log.records["command_code"][near]:
             yield f"{e.where} of {e.from_s} s is not in the log"
 
 
@@ -207,5 +225,5 @@ def _at(flight: Flight, ns: np.int64) -> str:
 
 
 ORACLES: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
-    setpoints, frames, record, kept, without_record, commands, end, stopping, silence, causes, replays,
+    setpoints, frames, attended, record, kept, without_record, commands, end, stopping, silence, causes, replays,
 )  # fmt: skip

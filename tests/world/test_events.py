@@ -1,5 +1,8 @@
 """What goes wrong in a world comes from its seed, and reaches the line as it would on a wire, a disk or in a process."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from hil_server.config.loader import load_test
@@ -7,7 +10,7 @@ from hil_server.log.reader import read_log
 from hil_server.world.events import Event, drawn
 from hil_server.world.flight import fly
 from hil_server.world.hunter import NO_BUS, hunt, shrunk
-from hil_server.world.oracles import violations
+from hil_server.world.oracles import attended, violations
 from tests.system.line_runs import QUICK
 
 
@@ -62,3 +65,12 @@ def test_a_hunt_finds_the_same_on_two_cores_and_stops_when_told():
     hunts = [hunt(config, range(1, 4), 0.9, print, cores=cores, done=lambda *at: calls.append(at)) for cores in (1, 2)]
     assert hunts[0] == hunts[1] and hunts[0].ticks > 0 and calls == [(k, 3) for k in (1, 2, 3)] * 2
     assert hunt(config, range(1, 4), 0.9, print, until=lambda: len(calls) > 6, done=lambda *at: calls.append(at)).ends.total() == 1
+
+
+def test_an_enabled_axis_without_frames_is_seen(tmp_path):
+    config = load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=1"])
+    flight = fly(config, 3, tmp_path / "run")
+    assert list(attended(flight, config, None)) == []
+    silent = np.abs(flight.frames["at_ns"] - flight.began_ns - 500_000_000) < 2_500_000
+    (line, *others) = attended(replace(flight, frames=flight.frames[~silent]), config, None)
+    assert "6.0 periods without a frame" in line and len(others) == 5
