@@ -1463,7 +1463,8 @@ cdef class TwoCrafts(StagePart):
     .interfaces: names in the order of the channels, "active arm_1"; .joint_targets: of each joint, least and largest target with its unit
     by the code of the mode, None where the mode has none; .notes: the names in words, for the log. For a control that looks at channels:
     .named: channel or field -> names of what its numbers are of, and how many each has; .driven: joints that are driven at the start or by
-    `joint_changes`; .wheel_axes: of the wheels of (active, target), root's axes, in the order of their files."""
+    `joint_changes`; .actuators: field -> of each wheel or thruster the wrench (6,) of a unit on the craft, at and in C as on a rigid craft,
+    and the least and the most that it gives."""
 
     PARAMETERS = (
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
@@ -1497,7 +1498,7 @@ cdef class TwoCrafts(StagePart):
     cdef readonly tuple notes
     cdef readonly dict named
     cdef readonly tuple driven
-    cdef readonly tuple wheel_axes
+    cdef readonly dict actuators
 
     def __init__(self, *, period_s, vehicles, start, orbit=None, **given):
         cdef Params *p = &self.c.flat.params
@@ -1635,29 +1636,34 @@ cdef class TwoCrafts(StagePart):
         return tree
 
     def _fill_named(self, vehicles, changes):
-        """`named`, `driven`, `wheel_axes`."""
+        """`named`, `driven`, `actuators`."""
         cdef CraftParams *p
-        cdef Vec3 e
+        cdef Vec3 e, f
         cdef int i, k
         self.named = {**dict.fromkeys(("joint_position", "joint_rate", "joint_torque", "joint_mode", "joint_target"), (self.joints, 1)),
                       **dict.fromkeys(("sensor_acceleration", "sensor_rate"), (self.sensors, 3)),
                       "interface_wrench": (self.interfaces, 6)}
         changed = {f"{table['craft']} {table['joint']}" for table in changes if table["mode"] == "driven"}
-        driven, axes, names = [], [], iter(self.joints)
+        driven, names = [], iter(self.joints)
+        self.actuators = {}
         for k, vehicle in enumerate((vehicles.active, vehicles.target)):
             p = &self.c.flat.params.craft[k]
             for i in range(p.n_joints):
                 name = next(names)
                 if p.joint[i].wheel < 0 and (p.joint[i].mode == JOINT_MODE_DRIVEN or name in changed):
                     driven.append(name)
-            own = []
-            for i in range(p.n_wheels):
+            wheels, thrusters = (vehicle.craft.wheels, vehicle.craft.thrusters) if vehicle.craft is not None else ((), ())
+            turns, pushes, side = [], [], "AT"[k]
+            for i, wheel in enumerate(wheels):
                 e = p.wheel_axis[i]
-                own.append((e.x, e.y, e.z))
-            axes.append(tuple(own))
-            wheels = tuple(wheel.name for wheel in vehicle.craft.wheels) if vehicle.craft is not None else ()
-            self.named |= dict.fromkeys((f"wheel_torque_{'AT'[k]}", f"wheel_rate_{'AT'[k]}"), (wheels, 1))
-        self.driven, self.wheel_axes = tuple(driven), tuple(axes)
+                turns.append(((0.0, 0.0, 0.0, -e.x, -e.y, -e.z), -wheel.torque_n_m, wheel.torque_n_m))
+            for i, thruster in enumerate(thrusters):
+                f, e = p.thruster[i].wrench.f, p.thruster[i].wrench.m
+                pushes.append(((f.x, f.y, f.z, e.x, e.y, e.z), 0.0, thruster.thrust_n))
+            self.actuators |= {f"wheel_torque_{side}": tuple(turns), f"thruster_{side}": tuple(pushes)}
+            self.named |= dict.fromkeys((f"wheel_torque_{side}", f"wheel_rate_{side}"), (tuple(wheel.name for wheel in wheels), 1))
+            self.named[f"thruster_{side}"] = tuple(thruster.name for thruster in thrusters), 1
+        self.driven = tuple(driven)
 
     def _stops(self, int k, FlexibleTree tree, q):
         """Spring and damper of the stops, from what each joint alone has to move at the start."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.dynamics.test_two_crafts import ANGLES, AUX, MODE, PERIOD, arm, make, pair
-from tests.dynamics.test_two_crafts_joints import change, command, equipped, fly, settings
+from tests.dynamics.test_two_crafts_joints import change, command, equipped, fly, resultant, settings
 
 STILL = np.zeros(6)
 LOOSE = {"stiffness": 0.0, "damping": 0.0}
@@ -90,20 +90,17 @@ def test_the_operator_takes_the_joint_away():
 
 
 def test_names_for_a_control():
-    """Joints that are driven at some time, wheels with their axes; a wheel is none of the driven joints."""
+    """Joints that are driven at some time, and actuators with what they do to a rigid craft; a wheel is none of the driven joints."""
     craft = equipped()
     part = make(pair(craft, settings(arm(), link0={"mode": "driven"})),
                 joint_changes=[{"craft": "target", "joint": "link2", "mode": "driven", "event": "capture"}])  # fmt: skip
     assert part.driven == ("target link0", "target link2")
-    names, each = part.named["joint_rate"]
-    assert names == part.joints and each == 1 and part.named["joint_target"] == (part.joints, 1)
+    assert part.named["joint_rate"] == part.named["joint_target"] == (part.joints, 1)
     assert part.named["sensor_rate"] == (part.sensors, 3) and part.named["interface_wrench"] == (part.interfaces, 6)
-    wheels = tuple(wheel.name for wheel in craft.wheels)
-    assert part.named["wheel_rate_A"] == (wheels, 1) and part.named["wheel_torque_T"] == ((), 1)
-    # the axis of a wheel on the root's axes: what its rate adds to the craft's momentum, over its inertia
-    tree, q = part.trees[0], part.coordinates(0)[0]
-    for wheel, axis in zip(craft.wheels, part.wheel_axes[0], strict=True):
-        column = tree.mass_matrix(q)[3:6, tree.coordinates(wheel.joint)[1]].ravel()
-        np.testing.assert_allclose(np.cross(axis, column / np.linalg.norm(column)), 0.0, atol=1e-9)
-        assert np.dot(axis, column) > 0.0
-    assert part.wheel_axes[1] == ()
+    assert part.named["wheel_rate_A"] == (("z",), 1) and part.named["thruster_A"] == (("aft", "side"), 1)
+    assert part.named["wheel_torque_T"] == ((), 1) and part.actuators["thruster_T"] == ()
+    (wrench, *limits), = part.actuators["wheel_torque_A"]
+    assert limits == [-0.5, 0.5] and wrench == pytest.approx([0.0, 0.0, 0.0, 0.0, -0.6, -0.8])
+    thrusters = part.actuators["thruster_A"]
+    assert [row[1:] for row in thrusters] == [(0.0, 200.0), (0.0, 20.0)]
+    np.testing.assert_allclose(np.column_stack([row[0] for row in thrusters]), resultant(craft), atol=1e-12)

@@ -24,10 +24,10 @@ LAYOUT: Mapping[str, Any] = SAMPLE_DTYPE.fields or {}  # name → type, offset
 REAL, INTEGER, BOOLEAN, FLOAT32 = range(4)  # as slave.h counts them
 TYPES = {2: {"Real": REAL, "Integer": INTEGER, "Boolean": BOOLEAN},
          3: {"Float64": REAL, "Float32": FLOAT32, "Int32": INTEGER, "Boolean": BOOLEAN}}  # fmt: skip
-F8, I8, I4, U4, BIT, CHANNEL, JOINT, WHEEL = range(8)  # kinds of place: as part.pyx counts them
+F8, I8, I4, U4, BIT, CHANNEL, JOINT, ACTUATOR = range(8)  # kinds of place: as part.pyx counts them
 KINDS = {"f8": F8, "i8": I8, "i4": I4, "u4": U4}
 # types of a variable that take what stands there without loss
-FITS = {**dict.fromkeys((F8, CHANNEL, JOINT, WHEEL), {REAL, FLOAT32}),
+FITS = {**dict.fromkeys((F8, CHANNEL, JOINT, ACTUATOR), {REAL, FLOAT32}),
         I8: {REAL}, U4: {REAL}, I4: {REAL, FLOAT32, INTEGER, BOOLEAN}, BIT: {REAL, FLOAT32, INTEGER, BOOLEAN}}
 MOST = {"inputs": 256, "outputs": 64}
 FILE_MAX = 1 << 28  # bytes of the FMU's file
@@ -40,14 +40,16 @@ PLACE = re.compile(r"(\w+)(?:\[([^\[\]]*)\])?(?:\[([^\[\]]*)\])?(?:\.(\w*))?")
 
 class Place(NamedTuple):
     """A place of a sample: offset in bytes, kind of number there, mask of a bit (0: the whole number). CHANNEL: the offset is the number of
-    the dynamics part's channel. JOINT: the mask is that of the joint in `joint_controlled`. WHEEL: target 1 on the target craft, axis (3,)
-    of the wheel on the craft's axes."""
+    the dynamics part's channel. JOINT: the mask is that of the joint in `joint_controlled`. ACTUATOR: mask in `control_status` of one at
+    its limit, target 1 on the target craft, wrench (6,) of a unit at and in the craft's centre of mass, low and high: what it gives."""
 
     offset: int
     kind: int
     mask: int
     target: int = 0
-    axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    wrench: Sequence[float] = (0.0,) * 6
+    low: float = 0.0
+    high: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def described(file: str, folders: Iterable[Path], sha256: str, inputs: Mapping[s
 
 def place(text: Any, writers: Sequence[str], dynamics: Any = None) -> Place:
     """Where "field", "field[index]", "field[name]" or "field.bit" stands in a sample, or a channel of the dynamics part among its channels.
-    dynamics: the part, with names in `named` (channel or field -> names, numbers of each), `driven` (joints) and `wheel_axes` where it has
+    dynamics: the part, with names in `named` (channel or field -> names, numbers of each), `driven` (joints) and `actuators` where it has
     them. Raises ValueError with the limit."""
     if not isinstance(text, str):
         raise ValueError("a field of the sample, as 'X_TA[0]' or 'control_request.press'")
@@ -170,9 +172,9 @@ def place(text: Any, writers: Sequence[str], dynamics: Any = None) -> Place:
     offset, kind = LAYOUT[name][1] + element * base.base.itemsize, KINDS[base.base.str[1:]]
     if name == "joint_target":
         return Place(offset, JOINT, 1 << element)
-    if name in ("wheel_torque_A", "wheel_torque_T") and of is not None and not of.isdecimal():
-        target = int(name.endswith("T"))
-        return Place(offset, WHEEL, 0, target, dynamics.wheel_axes[target][element])
+    if WRITER[name] == ROLE and of is not None and not of.isdecimal():
+        limited = BITS["control_status"]["wheel_limited" if name.startswith("wheel") else "thrust_limited"]
+        return Place(offset, ACTUATOR, limited, int(name.endswith("T")), *dynamics.actuators[name][element])
     if not bit:
         return Place(offset, kind, 0)
     group, word = WORDS.get(name, ("", ""))
@@ -270,7 +272,8 @@ def _wires(key: str, table: Mapping[str, Any], known: Mapping[str, Any], causali
             continue
         if type_ not in FITS[found.kind]:
             faults.append(f"{key}.{name}: is of type {variable.type}: value {text!r}, limit {', '.join(takes)}")
-        if causality == "output" and any((w.place.offset, w.place.mask) == (found.offset, found.mask) for w in wires):
+        same = (w for w in wires if w.place.offset == found.offset and (found.kind != BIT or w.place.mask == found.mask))
+        if causality == "output" and any(same):
             faults.append(f"{key}.{name}: two variables for one place: value {text!r}, limit one")
         wires.append(Wire(int(variable.valueReference), type_, found))
     return tuple(wires)

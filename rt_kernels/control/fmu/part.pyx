@@ -65,7 +65,7 @@ cdef enum:
     BIT = 4
     CHANNEL = 5         # of the dynamics part: a number
     JOINT = 6           # a number, and the bit that says it is one
-    WHEEL = 7           # torque of a wheel, and its reaction on the craft
+    ACTUATOR = 7        # torque of a wheel or thrust of a thruster, and its wrench on the craft
 
 # what the FMU's process is kept from, by the bits of sandbox.h
 SANDBOX = (
@@ -81,9 +81,11 @@ cdef enum:
 cdef struct Wire:
     int offset          # in the sample, bytes; CHANNEL: number of the channel
     int kind
-    uint32_t mask       # of a bit; JOINT: in joint_controlled
-    int target          # WHEEL: 1 of the target craft
-    double axis[3]      # WHEEL: of the craft's axes
+    uint32_t mask       # of a bit; JOINT: in joint_controlled; ACTUATOR: in control_status, at its limit
+    int target          # ACTUATOR: 1 of the target craft
+    double wrench[6]    # ACTUATOR: of a unit, at and in the centre of mass
+    double low          # and what it gives
+    double high
 
 cdef struct Constants:
     int inputs
@@ -146,12 +148,16 @@ cdef inline void put(Sample *o, const Wire *w, double value) noexcept nogil:
         o.joint_controlled |= w.mask
 
 
-cdef inline void react(Sample *o, const Wire *w, double torque) noexcept nogil:
-    """What the motor of a wheel turns the craft by."""
-    cdef double *moment = &o.control_T[3] if w.target else &o.control_A[3]
+cdef inline void act(Sample *o, const Wire *w, double value) noexcept nogil:
+    """An actuator within its limits, with what it does to the craft."""
+    cdef double *wrench = &o.control_T[0] if w.target else &o.control_A[0]
+    cdef double given = min(max(value, w.low), w.high)
     cdef int i
-    for i in range(3):
-        moment[i] -= torque * w.axis[i]
+    if given != value:
+        o.control_status |= w.mask
+    (<double *>(<char *>o + w.offset))[0] = given
+    for i in range(6):
+        wrench[i] += given * w.wrench[i]
 
 
 cdef int asked(Self *p, int what) noexcept nogil:
@@ -212,8 +218,8 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
         for i in range(c.outputs):
             put(o, &c.output[i], s.output[i])
         for i in range(c.outputs):
-            if c.output[i].kind == WHEEL:
-                react(o, &c.output[i], s.output[i])
+            if c.output[i].kind == ACTUATOR:
+                act(o, &c.output[i], s.output[i])
     else:
         o.control_status = CONTROL_STATUS_FAILED
         s.due = 0
@@ -224,16 +230,16 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
 
 cdef void _fill(Wire *w, wire):
     cdef int i
-    w.offset, w.kind, w.mask, w.target, axis = wire.place
-    for i in range(3):
-        w.axis[i] = axis[i]
+    w.offset, w.kind, w.mask, w.target, wrench, w.low, w.high = wire.place
+    for i in range(6):
+        w.wrench[i] = wrench[i]
 
 
 cdef class Fmu(StagePart):
     """A controller from outside as an FMU, in a process of its own.
 
     trusted: SHA-256 of the FMUs that may run, None where the person who runs the test named this one. dynamics: the part whose channels it
-    may look at and whose joints and wheels it may name. notes: one line about the FMU and
+    may look at and whose joints and actuators it may name. notes: one line about the FMU and
     what its process is kept from, for the log. Raises ValueError that names the key for an FMU that is not the one meant (`sha256`), that
     this machine cannot run, or whose variables do not fit.
     """

@@ -13,17 +13,19 @@ from types import SimpleNamespace
 import pytest
 
 from hil_server import registry
-from rt_kernels.control.fmu.description import CHANNEL, F8, JOINT, READABLE, WHEEL, described, place
+from rt_kernels.control.fmu.description import ACTUATOR, CHANNEL, F8, JOINT, READABLE, described, place
 from rt_kernels.dynamics.two_crafts import TwoCrafts
-from rt_kernels.layout import SAMPLE_DTYPE
+from rt_kernels.layout import BITS, SAMPLE_DTYPE
 from rt_kernels.stages import STAGES
 from tests.control.fmu import factory
 
 JOINTS, SENSORS = ("active shoulder", "active spin", "target mast.1"), ("active imu", "target tip")
 DYNAMICS = SimpleNamespace(
-    AUX=TwoCrafts.AUX, driven=("active shoulder", "target mast.1"), wheel_axes=(((0.0, 0.6, 0.8),), ()),
+    AUX=TwoCrafts.AUX, driven=("active shoulder", "target mast.1"),
     named={"joint_position": (JOINTS, 1), "joint_target": (JOINTS, 1), "sensor_rate": (SENSORS, 3), "wheel_torque_A": (("x",), 1),
-           "wheel_rate_A": (("x",), 1)},
+           "wheel_rate_A": (("x",), 1), "thruster_T": (("aft",), 1)},
+    actuators={"wheel_torque_A": (((0.0, 0.0, 0.0, 0.0, -0.6, -0.8), -100.0, 100.0),),
+               "thruster_T": (((0.6, 0.0, 0.8, 0.0, 2.0, 0.0), 0.0, 20.0),)},
 )  # fmt: skip
 
 
@@ -209,7 +211,7 @@ def test_the_stage_reads_what_the_table_allows():
 
 # ----------------------------------------------------------------------------------------------- names of the dynamics part
 def test_where_things_of_the_crafts_stand():
-    """Channels by their number among those of the part, a joint with its bit, a wheel with its axis."""
+    """Channels by their number among those of the part, a joint with its bit, an actuator with its wrench and limits."""
     before = {}
     for channel in TwoCrafts.AUX:
         before[channel.name] = sum(c.count for c in TwoCrafts.AUX[: len(before)])
@@ -220,7 +222,10 @@ def test_where_things_of_the_crafts_stand():
         assert place(text, READABLE, DYNAMICS)[:3] == (before[channel] + number, CHANNEL, 0)
     at = {name: SAMPLE_DTYPE.fields[name][1] for name in ("joint_target", "wheel_torque_A", "wheel_rate_A")}
     assert place("joint_target[target mast.1]", ("control",), DYNAMICS)[:3] == (at["joint_target"] + 16, JOINT, 4)
-    assert place("wheel_torque_A[x]", ("control",), DYNAMICS) == (at["wheel_torque_A"], WHEEL, 0, 0, (0.0, 0.6, 0.8))
+    bits = BITS["control_status"]
+    assert place("wheel_torque_A[x]", ("control",), DYNAMICS) == (
+        at["wheel_torque_A"], ACTUATOR, bits["wheel_limited"], 0, (0.0, 0.0, 0.0, 0.0, -0.6, -0.8), -100.0, 100.0)  # fmt: skip
+    assert place("thruster_T[aft]", ("control",), DYNAMICS)[1:4] == (ACTUATOR, bits["thrust_limited"], 1)
     assert place("wheel_torque_A[0]", ("control",), DYNAMICS)[:2] == (at["wheel_torque_A"], F8)
     assert place("wheel_rate_A[x]", READABLE, DYNAMICS)[:2] == (at["wheel_rate_A"], F8)
 

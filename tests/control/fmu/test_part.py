@@ -151,15 +151,17 @@ def test_an_fmu_that_cannot_give_its_state_says_so(build, tmp_path):
 
 # ------------------------------------------------------------------------------------------------ things of the dynamics part
 @versions
-def test_it_reads_channels_and_writes_joints_and_wheels(build, tmp_path, version):
-    """Of the channels that it is shown; a joint with its bit, a wheel with what it turns the craft by, after all else."""
+def test_it_reads_channels_and_writes_joints_and_actuators(build, tmp_path, version):
+    """Of the channels that it is shown; a joint with its bit, a wheel and a thruster within their limits with what they do to the craft."""
     dynamics = test_description.DYNAMICS
     at = {}
     for channel in dynamics.AUX:
         at[channel.name] = sum(c.count for c in dynamics.AUX[: len(at)])
-    made = factory.keys(tmp_path, version, {"lag": PERIOD, "gain": 1.0})
-    made["inputs"] = {"w[0]": "joint_position[target mast.1]", "w[1]": "sensor_rate[target tip][0]", "w[2]": "latch_drift[1]"}
-    made["outputs"] = {"torque[0]": "wheel_torque_A[x]", "torque[1]": "joint_target[target mast.1]", "torque[2]": "control_A[4]"}
+    made = factory.keys(tmp_path, version, {"lag": PERIOD, "gain": 1.0, "force": 25.0})
+    made["inputs"] = {"w[0]": "joint_position[target mast.1]", "w[1]": "sensor_rate[target tip][0]", "w[2]": "latch_drift[1]",
+                      "press": "control_request.press"}  # fmt: skip
+    made["outputs"] = {"torque[0]": "wheel_torque_A[x]", "torque[1]": "joint_target[target mast.1]", "torque[2]": "control_A[4]",
+                       "thrust": "thruster_T[aft]"}  # fmt: skip
     part = build(version, made=made, dynamics=dynamics)
     channels = np.arange(200.0)
     sample = np.zeros(1, SAMPLE_DTYPE)
@@ -169,12 +171,16 @@ def test_it_reads_channels_and_writes_joints_and_wheels(build, tmp_path, version
     part.look_at(channels)
     part.step(sample)
     position, rate, drift = at["joint_position"] + 2.0, at["sensor_rate"] + 3.0, at["latch_drift"] + 1.0
-    assert sample["wheel_torque_A"][0].tolist() == [-position, 0.0, 0.0, 0.0]
+    assert sample["wheel_torque_A"][0].tolist() == [-position, 0.0, 0.0, 0.0] and not sample["control_status"]
     assert sample["joint_target"][0].tolist() == [0.0, 0.0, -rate, *[0.0] * 9] and sample["joint_controlled"][0] == 4
     assert sample["control_A"][0] == pytest.approx([0.0, 0.0, 0.0, 0.0, -drift + 0.6 * position, 0.8 * position], rel=1e-14)
-    channels[:] = 0.0
+    assert not sample["thruster_T"].any() and not sample["control_T"].any()
+    channels[:], sample["control_request"] = 1e3, PRESS
     part.step(sample)
-    assert not sample["control_A"].any()
+    assert sample["wheel_torque_A"][0, 0] == -100.0 and sample["thruster_T"][0, 0] == 20.0
+    assert sample["control_A"][0, 4:] == pytest.approx([-1e3 + 60.0, 80.0])
+    assert sample["control_T"][0] == pytest.approx([12, 0, 16, 0, 40, 0])
+    assert sample["control_status"][0] == BITS["control_status"]["wheel_limited"] | BITS["control_status"]["thrust_limited"]
 
 
 def test_joints_are_left_alone_after_a_failure(build, tmp_path):
