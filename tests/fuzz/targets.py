@@ -969,6 +969,7 @@ class Fmus(Files):
         from rt_kernels.control.fmu.description import described
         from rt_kernels.control.fmu.part import Fmu
         from rt_kernels.parameters import checked
+        from tests.control.fmu.test_description import DYNAMICS
 
         version, kind, data = given
         file = self.put("given.fmu", data if kind == "file" else self.files[version])
@@ -981,7 +982,7 @@ class Fmus(Files):
         with refusing(ValueError):
             keys = checked(Fmu.PARAMETERS, keys | (data if kind == "tables" else {}))
             tables = [keys[key] or {} for key in ("inputs", "outputs", "start")]
-            found = described(keys["file"], [], keys["sha256"], *tables, 1e-3)
+            found = described(keys["file"], [], keys["sha256"], *tables, 1e-3, dynamics=DYNAMICS)
             shutil.rmtree(found.folder)
 
 

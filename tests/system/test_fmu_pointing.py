@@ -87,7 +87,29 @@ momentum_n_m_s = 50.0
 """
 SHIP = CRAFT + "".join(WHEEL.format(name=name, axis=np.eye(3)[i].tolist(), inertia=(0.05 + 0.03 * np.eye(3)[i]).tolist())
                        for i, name in enumerate("xyz"))  # fmt: skip
-FLIGHT = ("test.stand=stands/ideal_stand.toml", "guidance.close_before_s=3")
+FLIGHT = ("test.stand=stands/ideal_stand.toml", "guidance.close_before_s=3",
+          *(f"initial_conditions.{angle}_deg=0" for angle in ("yaw", "pitch", "roll")))
+# what the run itself is judged by
+LIMITS = """
+[[requirement]]
+name = "hull at rest"
+channel = "norm(V_NC[3:6])"
+at = "first_contact"
+below_deg_s = 0.02
+[[requirement]]
+name = "wing to the sun"
+channel = "joint_position[0]"
+at = "first_contact"
+above = 0.2085
+below = 0.2103
+[[requirement]]
+name = "arm at its angle"
+channel = "joint_position[1]"
+at = "capture"
+above = 0.098
+below = 0.102
+"""
+JUDGED = ("hull at rest", "wing to the sun", "arm at its angle")
 SUN = np.radians(12.0)  # from the z axis of N towards x
 ARM = 0.1
 START = {"inertia0": 1150.0, "inertia1": 800.0, "inertia2": 1100.0, "hold_hz": 0.3, "wheel_max": 5.0, "drive_inertia": 6.0,
@@ -132,7 +154,8 @@ def test_file(folder, kind, start=None, inputs=None, outputs=None):
     with open(file, "rb") as opened:
         text += f'\n[control]\npart = "fmu"\nfile = "{file}"\nsha256 = "{hashlib.file_digest(opened, "sha256").hexdigest()}"\n'
     for name, table in tables.items():
-        text += f"[control.{name}]\n" + "".join(f'"{k}" = {v!r}\n' for k, v in table.items() if v is not None)
+        text += f"[control.{name}]\n" + "".join(f'"{k}" = {v!r}\n' for k, v in table.items())
+    text += LIMITS
     path = folder / "pointing.toml"
     path.write_text(text)
     return path
@@ -178,6 +201,8 @@ def joints_of(log):
 def test_it_docks_within_the_limits_of_its_pointing(docking):
     summary, log = docking
     assert summary["captured"] and summary["exit_code"] == 0 and not summary["faults"]
+    verdicts = {row["name"]: row["verdict"] for row in summary["requirements"]}
+    assert {verdicts[name] for name in JUDGED} == {"met"}
     hull, wing, arm, r = pointing_of(log)
     t = 1e-9 * (r["time_ns"] - r["time_ns"][0])
     touched = r["time_ns"] * 1e-9 >= r["first_contact_time"][-1]
@@ -225,6 +250,8 @@ def test_the_replay_is_equal_by_bytes(docking):
 def test_without_control_each_is_off(tmp_path):
     """What the limits are worth: the same docking without gains."""
     summary = flown(tmp_path, "C", start={"drive_hz": 0.0, "hold_hz": 0.0, "arm_angle": 0.0})
+    verdicts = {row["name"]: row["verdict"] for row in summary["requirements"]}
+    assert {verdicts[name] for name in JUDGED} == {"violated"}
     hull, wing, arm, r = pointing_of(read_log(summary["log"]))
     touched = r["time_ns"] * 1e-9 >= r["first_contact_time"][-1]
     assert hull[~touched].max() > 0.15 and wing[~touched].min() > 10.0 and np.abs(arm).min() > 5.0
