@@ -958,6 +958,9 @@ class Fmus(Files):
         if kind == 1:
             return version, "description", mutated_bytes(rng, self.corpus[version - 2], self.corpus)
         tables = {key: self.keys[version][key] for key in ("inputs", "outputs", "start")}
+        named = {"inputs": {"w[0]": "joint_position[target mast.1]", "w[1]": "sensor_rate[active imu][2]"},
+                 "outputs": {"thrust": "joint_target[active shoulder]", "torque[0]": "wheel_torque_A[x]"}}  # fmt: skip
+        tables |= {key: tables[key] | more for key, more in named.items()}
         tree = mutated_tree(rng, tables)
         return version, "tables", tree if isinstance(tree, dict) else {"inputs": tree}
 
