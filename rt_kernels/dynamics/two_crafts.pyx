@@ -1464,7 +1464,7 @@ cdef class TwoCrafts(StagePart):
     by the code of the mode, None where the mode has none; .notes: the names in words, for the log. For a control that looks at channels:
     .named: channel or field -> names of what its numbers are of, and how many each has; .driven: joints that are driven at the start or by
     `joint_changes`; .actuators: field -> of each wheel or thruster the wrench (6,) of a unit on the craft, at and in C as on a rigid craft,
-    and the least and the most that it gives."""
+    the least and the most that it gives; of a wheel its inertia about its axis and the momentum that it takes, else 0."""
 
     PARAMETERS = (
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
@@ -1656,10 +1656,12 @@ cdef class TwoCrafts(StagePart):
             turns, pushes, side = [], [], "AT"[k]
             for i, wheel in enumerate(wheels):
                 e = p.wheel_axis[i]
-                turns.append(((0.0, 0.0, 0.0, -e.x, -e.y, -e.z), -wheel.torque_n_m, wheel.torque_n_m))
+                iv = p.joint[p.wheel[i]].iv
+                inertia = self.trees[k].mass_matrix(self.trees[k].neutral())[iv, iv]
+                turns.append(((0.0, 0.0, 0.0, -e.x, -e.y, -e.z), -wheel.torque_n_m, wheel.torque_n_m, inertia, wheel.momentum_n_m_s))
             for i, thruster in enumerate(thrusters):
                 f, e = p.thruster[i].wrench.f, p.thruster[i].wrench.m
-                pushes.append(((f.x, f.y, f.z, e.x, e.y, e.z), 0.0, thruster.thrust_n))
+                pushes.append(((f.x, f.y, f.z, e.x, e.y, e.z), 0.0, thruster.thrust_n, 0.0, 0.0))
             self.actuators |= {f"wheel_torque_{side}": tuple(turns), f"thruster_{side}": tuple(pushes)}
             self.named |= dict.fromkeys((f"wheel_torque_{side}", f"wheel_rate_{side}"), (tuple(wheel.name for wheel in wheels), 1))
             self.named[f"thruster_{side}"] = tuple(thruster.name for thruster in thrusters), 1

@@ -100,7 +100,8 @@ def test_names_for_a_control():
     assert part.named["wheel_rate_A"] == (("z",), 1) and part.named["thruster_A"] == (("aft", "side"), 1)
     assert part.named["wheel_torque_T"] == ((), 1) and part.actuators["thruster_T"] == ()
     (wrench, *limits), = part.actuators["wheel_torque_A"]
-    assert limits == [-0.5, 0.5] and wrench == pytest.approx([0.0, 0.0, 0.0, 0.0, -0.6, -0.8])
+    # the disc: 0.2 about all axes and 0.15 more about its own
+    assert limits == pytest.approx([-0.5, 0.5, 0.35, 100.0]) and wrench == pytest.approx([0.0, 0.0, 0.0, 0.0, -0.6, -0.8])
     thrusters = part.actuators["thruster_A"]
-    assert [row[1:] for row in thrusters] == [(0.0, 200.0), (0.0, 20.0)]
+    assert [row[1:] for row in thrusters] == [(0.0, 200.0, 0.0, 0.0), (0.0, 20.0, 0.0, 0.0)]
     np.testing.assert_allclose(np.column_stack([row[0] for row in thrusters]), resultant(craft), atol=1e-12)

@@ -41,7 +41,8 @@ PLACE = re.compile(r"(\w+)(?:\[([^\[\]]*)\])?(?:\[([^\[\]]*)\])?(?:\.(\w*))?")
 class Place(NamedTuple):
     """A place of a sample: offset in bytes, kind of number there, mask of a bit (0: the whole number). CHANNEL: the offset is the number of
     the dynamics part's channel. JOINT: the mask is that of the joint in `joint_controlled`. ACTUATOR: mask in `control_status` of one at
-    its limit, target 1 on the target craft, wrench (6,) of a unit at and in the craft's centre of mass, low and high: what it gives."""
+    its limit, target 1 on the target craft, wrench (6,) of a unit at and in the craft's centre of mass, low and high: what it gives;
+    of a wheel inertia about its axis and momentum that it takes."""
 
     offset: int
     kind: int
@@ -50,6 +51,8 @@ class Place(NamedTuple):
     wrench: Sequence[float] = (0.0,) * 6
     low: float = 0.0
     high: float = 0.0
+    inertia: float = 0.0
+    momentum: float = 0.0
 
 
 @dataclass(frozen=True)

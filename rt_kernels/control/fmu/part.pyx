@@ -20,10 +20,11 @@ import os
 import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.math cimport isfinite
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from rt_kernels.algebra.values cimport Quat, Vec3, dot, quat, rotate_back, vec
 from rt_kernels.codes cimport CONTROL_STATUS_FAILED
 from rt_kernels.control.outputs cimport no_control
 from rt_kernels.host cimport host_map, host_unmap
@@ -86,6 +87,8 @@ cdef struct Wire:
     double wrench[6]    # ACTUATOR: of a unit, at and in the centre of mass
     double low          # and what it gives
     double high
+    double inertia      # of a wheel, and the momentum that it takes; 0: no wheel
+    double momentum
 
 cdef struct Constants:
     int inputs
@@ -148,14 +151,26 @@ cdef inline void put(Sample *o, const Wire *w, double value) noexcept nogil:
         o.joint_controlled |= w.mask
 
 
+cdef inline bint is_full(const Sample *o, const Wire *w, const double *at, double torque) noexcept nogil:
+    """Whether a wheel has all the momentum about its axis that it takes, and the torque would add to it. at: its torque in the sample."""
+    cdef Quat q = quat(&o.X_NV[3] if w.target else &o.X_NC[3])
+    cdef Vec3 w_craft = rotate_back(q, vec(&o.V_NV[3] if w.target else &o.V_NC[3]))
+    cdef double rate = o.wheel_rate_T[at - &o.wheel_torque_T[0]] if w.target else o.wheel_rate_A[at - &o.wheel_torque_A[0]]
+    cdef double momentum = w.inertia * (rate - dot(vec(w.wrench + 3), w_craft))
+    return fabs(momentum) >= w.momentum and momentum * torque > 0.0
+
+
 cdef inline void act(Sample *o, const Wire *w, double value) noexcept nogil:
     """An actuator within its limits, with what it does to the craft."""
     cdef double *wrench = &o.control_T[0] if w.target else &o.control_A[0]
+    cdef double *at = <double *>(<char *>o + w.offset)
     cdef double given = min(max(value, w.low), w.high)
     cdef int i
+    if w.momentum > 0.0 and is_full(o, w, at, given):
+        given = 0.0
     if given != value:
         o.control_status |= w.mask
-    (<double *>(<char *>o + w.offset))[0] = given
+    at[0] = given
     for i in range(6):
         wrench[i] += given * w.wrench[i]
 
@@ -230,7 +245,7 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
 
 cdef void _fill(Wire *w, wire):
     cdef int i
-    w.offset, w.kind, w.mask, w.target, wrench, w.low, w.high = wire.place
+    w.offset, w.kind, w.mask, w.target, wrench, w.low, w.high, w.inertia, w.momentum = wire.place
     for i in range(6):
         w.wrench[i] = wrench[i]
 

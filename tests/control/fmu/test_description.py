@@ -24,8 +24,8 @@ DYNAMICS = SimpleNamespace(
     AUX=TwoCrafts.AUX, driven=("active shoulder", "target mast.1"),
     named={"joint_position": (JOINTS, 1), "joint_target": (JOINTS, 1), "sensor_rate": (SENSORS, 3), "wheel_torque_A": (("x",), 1),
            "wheel_rate_A": (("x",), 1), "thruster_T": (("aft",), 1)},
-    actuators={"wheel_torque_A": (((0.0, 0.0, 0.0, 0.0, -0.6, -0.8), -100.0, 100.0),),
-               "thruster_T": (((0.6, 0.0, 0.8, 0.0, 2.0, 0.0), 0.0, 20.0),)},
+    actuators={"wheel_torque_A": (((0.0, 0.0, 0.0, 0.0, -0.6, -0.8), -100.0, 100.0, 2.0, 10.0),),
+               "thruster_T": (((0.6, 0.0, 0.8, 0.0, 2.0, 0.0), 0.0, 20.0, 0.0, 0.0),)},
 )  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def test_where_things_of_the_crafts_stand():
     assert place("joint_target[target mast.1]", ("control",), DYNAMICS)[:3] == (at["joint_target"] + 16, JOINT, 4)
     bits = BITS["control_status"]
     assert place("wheel_torque_A[x]", ("control",), DYNAMICS) == (
-        at["wheel_torque_A"], ACTUATOR, bits["wheel_limited"], 0, (0.0, 0.0, 0.0, 0.0, -0.6, -0.8), -100.0, 100.0)  # fmt: skip
+        at["wheel_torque_A"], ACTUATOR, bits["wheel_limited"], 0, (0.0, 0.0, 0.0, 0.0, -0.6, -0.8), -100.0, 100.0, 2.0, 10.0)  # fmt: skip
     assert place("thruster_T[aft]", ("control",), DYNAMICS)[1:4] == (ACTUATOR, bits["thrust_limited"], 1)
     assert place("wheel_torque_A[0]", ("control",), DYNAMICS)[:2] == (at["wheel_torque_A"], F8)
     assert place("wheel_rate_A[x]", READABLE, DYNAMICS)[:2] == (at["wheel_rate_A"], F8)

@@ -183,6 +183,24 @@ def test_it_reads_channels_and_writes_joints_and_actuators(build, tmp_path, vers
     assert sample["control_status"][0] == BITS["control_status"]["wheel_limited"] | BITS["control_status"]["thrust_limited"]
 
 
+@pytest.mark.parametrize(
+    ("rate", "turning", "torque", "given"),
+    [(6.0, 0.0, 3.0, 0.0), (6.0, 0.0, -3.0, -3.0), (-6.0, 0.0, -3.0, 0.0), (4.0, 0.0, 3.0, 3.0), (4.0, 2.0, 3.0, 0.0),
+     (6.0, -2.0, 3.0, 3.0)],
+)  # fmt: skip
+def test_a_full_wheel_takes_no_more(build, tmp_path, rate, turning, torque, given):
+    """Momentum about its axis, of its own rate and the craft's, which is turned by a quarter about z."""
+    made = factory.keys(tmp_path, 2, {"lag": PERIOD, "gain": 1.0})
+    made["inputs"], made["outputs"] = {"w[0]": "signal_analog[0]"}, {"torque[0]": "wheel_torque_A[x]"}
+    part = build(2, made=made, dynamics=test_description.DYNAMICS)
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sample["periods"], sample["X_NC"][0, 3:], sample["signal_analog"][0, 0] = 1, [0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)], -torque
+    sample["wheel_rate_A"][0, 0], sample["V_NC"][0, 3:] = rate, np.array([-0.6, 0.0, 0.8]) * turning
+    part.step(sample)
+    assert sample["wheel_torque_A"][0, 0] == given
+    assert sample["control_status"][0] == (0 if given else BITS["control_status"]["wheel_limited"])
+
+
 def test_joints_are_left_alone_after_a_failure(build, tmp_path):
     made = factory.keys(tmp_path, 2, {"fail": 3, "fail_time": 2 * PERIOD})
     made["outputs"] = {"torque[0]": "joint_target[active shoulder]"}
