@@ -10,6 +10,7 @@
     delays          Delays
     stand_model     parameters of the machine that moves the platform, by their keys in [stand_model] of the stand file, or None
     mechanism       the docking mechanism in software, a MechanismPart: what a virtual stand carries, what prediction and safety know of it
+    dynamics        the dynamics part, a StagePart: names of its channels, joints and wheels for a control that looks at them (`look_at`)
     sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
     noiseless       True: the force sensor is in software and has no noise, so that equal values say nothing
     block           the shared block (ports that take commands)

@@ -92,6 +92,7 @@ cdef class LoopLine:
     cdef TuningTable *_tuning
     cdef object _block
     cdef object _aux
+    cdef object _of_dynamics            # its channels among them
 
     def __init__(self, ClockPart clock, list ports, dict stages, SharedBlock block=None, Tuning tuning=None):
         cdef PortPart port
@@ -126,7 +127,10 @@ cdef class LoopLine:
             stage = stages[role]
             self.line.stage[i].stage = stage.plug
             self.line.stage[i].aux = &aux[0] + offset
-            offset += sum(channel.count for channel in stage.AUX)
+            count = sum(channel.count for channel in stage.AUX)
+            if role == "dynamics":
+                self._of_dynamics = self._aux[offset:offset + count]
+            offset += count
         if block is not None:
             if block.aux_count != len(self.aux_channels):
                 raise ValueError(f"the shared block has {block.aux_count} auxiliary channels, the line {len(self.aux_channels)}")
@@ -211,9 +215,14 @@ cdef class LoopLine:
         if self.tuning is not None:
             self.tuning.restore(state["tuning"])
 
+    def _show_channels(self):
+        """The control runs before the dynamics: what it finds in its channels is of the tick before. Stages may be in several lines."""
+        self.stages["control"].look_at(self._of_dynamics)
+
     def run(self):
         """Runs until the clock or the guidance ends it, without the GIL; then marks the shared block finished. A clock may
         pause the run (`paused`): called again, it continues."""
+        self._show_channels()
         with nogil:
             run_line(&self.line, self._tuning)
         if self._block is not None and not self.clock.paused:
@@ -221,11 +230,13 @@ cdef class LoopLine:
 
     def tick_once(self):
         """Tuning and all stages once on the working sample, without clock and ports (benchmarks, tests)."""
+        self._show_channels()
         with nogil:
             tuned_tick(&self.line, self._tuning)
 
     def time_ticks(self, int64_t count):
         """Runs tuning and tick `count` times and returns the nanoseconds of each, an int64 array (benchmarks)."""
+        self._show_channels()
         out = np.zeros(count, np.int64)
         cdef int64_t[::1] ns = out
         cdef int64_t i, t

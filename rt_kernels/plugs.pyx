@@ -71,6 +71,10 @@ cdef class StagePart:
             self.tunables.append(found)
         return 0
 
+    def look_at(self, channels):
+        """Of a line that runs: the dynamics part's own channels, (n,), which hold those of the tick before when the control is called.
+        Most parts look at fields of the sample alone."""
+
     def step(self, sample, aux=None):
         sample, aux = _arrays(sample, aux, self.AUX)
         cdef unsigned char[::1] s = sample.view(np.uint8)

@@ -30,7 +30,7 @@ cdef inline void guidance(Line *line) noexcept nogil:
 
 
 cdef inline void control(Line *line) noexcept nogil:
-    # wrenches of both crafts' own actuators: press thrust, thrusters, wheels
+    # wrenches of both crafts' own actuators: press thrust, thrusters, wheels; joints
     run(&line.stage[STAGE_CONTROL], &line.sample)
 
 

@@ -84,7 +84,10 @@ def build_part(role: str, name: str, keys: Keys, context: Mapping[str, object]) 
 
 def part_of(config: TestConfig, role: str, context: Mapping[str, object]) -> Any:
     """The part that the test names for the role. Raises ConfigurationError for a key or value that it does not take."""
-    return build_part(*config.setup.stages[role], context)
+    try:
+        return build_part(*config.setup.stages[role], context)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{config.paths.get('test', 'configuration')}: {error}") from error
 
 
 def base_context(config: TestConfig) -> Context:
@@ -154,6 +157,7 @@ def finish(config: TestConfig, context: Context, devices: Sequence[Port], clock:
     context.update(logged or {})
     setup = config.setup
     first = {role: part_of(config, role, context) for role in ("wrench", "dynamics")}
+    context["dynamics"] = first["dynamics"]
     machine = setup.stand.machine
     known = platform_model(*machine, context) if machine is not None else setup.stand.drive
     delays, origins = _device_delays(devices)

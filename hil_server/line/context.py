@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from hil_server.roles import Mechanism, PartClass
+from hil_server.roles import Mechanism, PartClass, Stage
 from hil_server.values import Document
 from rt_kernels.context import Delays, Limits, Mounting, Orbit, Start, Vehicles
 from rt_kernels.ring import SharedBlock
@@ -31,6 +31,7 @@ class Context(TypedDict, total=False):
     trusted: frozenset[str] | None
     folders: list[Path]
     mechanism: Mechanism
+    dynamics: Stage
     start: Start
     orbit: Orbit | None
     park: np.ndarray

@@ -149,7 +149,8 @@ def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Stage]:
     config = configuration(log, overrides)
     context = assembly.base_context(config)
     context.update(calibration(log))
-    return {role: assembly.part_of(config, role, context) for role in STAGE_ROLES}
+    context["dynamics"] = dynamics = assembly.part_of(config, "dynamics", context)
+    return {role: dynamics if role == "dynamics" else assembly.part_of(config, role, context) for role in STAGE_ROLES}
 
 
 def put_constants(log: Log, role: str, part: Stage) -> str:

@@ -35,6 +35,9 @@ Modes of a joint of one degree of freedom, changed during a run by `joint_change
 Accelerations of given and locked joints are known to the recursion, which returns the forces that they need (mixed forward and inverse
 dynamics). A given joint that would need more than its drive's effort gets the effort for the tick, and a path from where it is then.
 
+The control commands a driven joint by `joint_target`: the reference of its servo moves there at the rate of its drive at most and counts as
+at rest (the damper brakes the joint's own rate), or the target is the torque of this tick. Left alone, the reference stays; a torque ends.
+
 Beyond a stop a spring and a damper push back. No path leads there: targets and references end at the stop. What stands beyond one when it
 is released, or when a branch moves the stop, has an unloaded spring, which follows the joint back: a stop gives no energy that it has not
 taken.
@@ -276,6 +279,14 @@ cdef struct PairState:
 cdef struct Flat:
     Params params
     PairState state
+
+# what the control does on a craft
+cdef struct Actuators:
+    Wrench control              # of all, on a rigid craft at and in C
+    const double *thrust
+    const double *wheel_torque
+    const double *joint_target
+    unsigned int joints         # bits: those that it commands
 
 # of one evaluation; nothing of it lives longer than a tick
 cdef struct Work:
@@ -561,15 +572,26 @@ cdef inline bint rubs(const CraftParams *p, const Joint *joint, const JointState
     return p.second and joint.friction > 0.0 and not is_held(j.mode)
 
 
-cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double *wheel_torque, double h) noexcept nogil:
+cdef inline void take_target(const Joint *joint, JointState *j, double target, double h) noexcept nogil:
+    """The reference of a servo goes towards what the control commands, no faster than the drive, and not past a stop."""
+    cdef double at, rate
+    path(j, j.elapsed, &at, &rate)
+    target = min(max(target, joint.lower), joint.upper)
+    j.target = at + min(max(target - at, -h * joint.rate), h * joint.rate)
+    j.duration = 0.0
+
+
+cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const Actuators *own, double h) noexcept nogil:
     """Forces, what is known, and what springs and dampers add to the inertia of each joint over the step."""
     cdef const Joint *joint
     cdef JointState *j
     cdef double x, v, k, d, force, servo, more, more_rate, beyond, e, reference = 0.0, rate = 0.0
+    cdef bint commanded
     cdef int i
     for i in range(p.n_joints):
         joint = &p.joint[i]
         j = &s.joint[i]
+        commanded = j.mode == JOINT_MODE_DRIVEN and (own.joints >> i) & 1
         x = j.angle
         v = s.v[joint.iv]
         beyond = j.beyond
@@ -587,6 +609,8 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double
             if j.yields:
                 begin_path(joint, j, w, v, j.target, j.duration - j.elapsed, h)
                 j.yields = 0
+            if commanded and not driven_by_torque(joint):
+                take_target(joint, j, own.joint_target[i], h)
             j.elapsed += h
             j.since += h
             path(j, j.elapsed, &reference, &rate)
@@ -610,13 +634,13 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double
                 d += joint.friction / max(fabs(v), p.friction_rate)
             force = -k * (x - joint.angle) - d * v
             if joint.wheel >= 0:
-                force += wheel_torque[joint.wheel]
+                force += own.wheel_torque[joint.wheel]
             elif j.mode == JOINT_MODE_DRIVEN:
                 servo = joint.servo_stiffness * (reference - x) + joint.servo_damping * (rate - v)
                 if driven_by_torque(joint):
                     # as it is in the middle of the step
                     profile_of(w, j, j.since - 0.5 * h, &more, &more_rate)
-                    servo = j.target + more
+                    servo = (own.joint_target[i] if commanded else j.target) + more
                 elif fabs(servo) < joint.effort:
                     k += joint.servo_stiffness
                     d += joint.servo_damping
@@ -761,24 +785,24 @@ cdef inline Vec3 port_arm(const CraftParams *p, const CraftState *s, const Work 
     return sub(sub(x, vec(s.q)), mat_vec(w.R, vec(w.model.body[p.port.body].pose)))
 
 
-cdef void load_control(const CraftParams *p, const CraftState *s, Work *w, Wrench control, const double *thrust,
-                       const double *wheel_torque) noexcept nogil:
+cdef void load_control(const CraftParams *p, const CraftState *s, Work *w, const Actuators *own) noexcept nogil:
     """Thrusters where they are; what they and the wheels leave of the control wrench, at and in C, on the body that carries the control."""
     cdef const Body *b = &w.model.body[p.control]
     cdef const Thruster *thruster
     cdef Vec3 zero = xyz(0.0, 0.0, 0.0)
     cdef Mat3 R_RB = mat(b.pose + 3)
+    cdef Wrench control = own.control
     cdef int i
     for i in range(p.n_thrusters):
-        if thrust[i] == 0.0:
+        if own.thrust[i] == 0.0:
             continue
         thruster = &p.thruster[i]
-        load_body(s, w, thruster.place.body, thruster.place.p, mul(thrust[i], thruster.direction), zero)
-        control.f = sub(control.f, mul(thrust[i], thruster.wrench.f))
-        control.m = sub(control.m, mul(thrust[i], thruster.wrench.m))
+        load_body(s, w, thruster.place.body, thruster.place.p, mul(own.thrust[i], thruster.direction), zero)
+        control.f = sub(control.f, mul(own.thrust[i], thruster.wrench.f))
+        control.m = sub(control.m, mul(own.thrust[i], thruster.wrench.m))
     for i in range(p.n_wheels):
         # the motor turns the wheel by its torque and the craft by the opposite: within the tree
-        control.m = add(control.m, mul(wheel_torque[i], p.wheel_axis[i]))
+        control.m = add(control.m, mul(own.wheel_torque[i], p.wheel_axis[i]))
     # from the axes and the origin of the root to those of the body
     cdef Vec3 r = mat_transposed_vec(R_RB, sub(vec(w.whole.centre), vec(b.pose)))
     load_body(s, w, p.control, r, mat_transposed_vec(R_RB, control.f), mat_transposed_vec(R_RB, control.m))
@@ -846,15 +870,15 @@ cdef void fall(const Params *p, const CraftParams *craft, CraftState *s, const R
 
 # ---------------------------------------------------------------------------------------------------------------------- one step
 
-cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w, Wrench control,
-                const double *thrust, const double *wheel_torque) noexcept nogil:
+cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w,
+                const Actuators *own) noexcept nogil:
     """Kinematics and inertia of a craft where it is, its port; all loads but those of the port."""
     cdef double h = p.period
     cdef Pose X_NR = pose(s.q)
     memset(w.f_ext, 0, craft.bodies * sizeof(Wrench))
     memset(w.tau, 0, craft.nv * sizeof(double))
     w.force = w.moment = xyz(0.0, 0.0, 0.0)
-    load_joints(craft, s, w, wheel_torque, h)
+    load_joints(craft, s, w, own, h)
     move(w.model, s.q, s.v)
     place_in_root(w.model)
     w.R = to_matrix(X_NR.q)
@@ -862,14 +886,14 @@ cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const 
     # centre of mass in the root, and the port
     put(rotate_back(X_NR.q, sub(s.c, X_NR.p)), w.whole.centre)
     w.X_port = compose(X_NR, place_pose(w, &craft.port))
-    load_control(craft, s, w, control, thrust, wheel_torque)
+    load_control(craft, s, w, own)
     if p.orbit.parameter > 0.0:
         fall(p, craft, s, at, w, 0.5 * h, 1)
     factor(w.model, 0.25 * h * h, h, w.known)
 
 
-cdef void begin_middle(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w, Wrench control,
-                       const double *thrust, const double *wheel_torque) noexcept nogil:
+cdef void begin_middle(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w,
+                       const Actuators *own) noexcept nogil:
     """`begin` of a step of second order: the craft half a step on with the rates at hand, and its loads there."""
     cdef double h = p.period
     cdef Quat q = quat(s.q + 3)
@@ -877,7 +901,7 @@ cdef void begin_middle(const Params *p, const CraftParams *craft, CraftState *s,
     memset(w.tau, 0, craft.nv * sizeof(double))
     memset(w.pushed, 0, craft.nv * sizeof(double))
     w.force = w.moment = xyz(0.0, 0.0, 0.0)
-    load_joints(craft, s, w, wheel_torque, h)
+    load_joints(craft, s, w, own, h)
     memcpy(&w.at, s, sizeof(CraftState))
     put_quat(turned(q, rotate(q, vec(s.v + 3)), 0.5 * h), w.at.q + 3)
     shift_internal(craft, s, s.v, 0.5 * h, w.at.q)
@@ -890,7 +914,7 @@ cdef void begin_middle(const Params *p, const CraftParams *craft, CraftState *s,
     w.R = to_matrix(X_NR.q)
     w.R_port = mat_multiply(w.R, mat(w.model.body[craft.port.body].pose + 3))
     w.X_port = compose(X_NR, place_pose(w, &craft.port))
-    load_control(craft, &w.at, w, control, thrust, wheel_torque)
+    load_control(craft, &w.at, w, own)
     if p.orbit.parameter > 0.0:
         fall(p, craft, &w.at, at, w, h, 1)
     factor(w.model, 0.25 * h * h, 0.5 * h, w.known)
@@ -1062,12 +1086,11 @@ cdef inline void accelerate_craft(const CraftParams *p, const CraftState *s, Wor
     accelerate(w.model, 0.0, standing(p, s, w).q, s.v, w.tau, <const double *>w.f_ext, w.known, w.a, tau_out)
 
 
-cdef inline void begin_craft(const Params *p, PairState *s, Work *w, int k, Wrench control, const double *thrust,
-                             const double *wheel_torque) noexcept nogil:
+cdef inline void begin_craft(const Params *p, PairState *s, Work *w, int k, const Actuators *own) noexcept nogil:
     if p.craft[k].second:
-        begin_middle(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], control, thrust, wheel_torque)
+        begin_middle(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], own)
     else:
-        begin(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], control, thrust, wheel_torque)
+        begin(p, &p.craft[k], &s.craft[k], &s.reference, &w[k], own)
 
 
 cdef void one_step(Self *self, const Sample *o, int joined, double later) noexcept nogil:
@@ -1077,11 +1100,16 @@ cdef void one_step(Self *self, const Sample *o, int joined, double later) noexce
     cdef Work *w = self.work
     cdef Pose X_NT, X_TA
     cdef Wrench F_T, F
+    cdef Actuators own
     cdef bint orbiting = p.orbit.parameter > 0.0
     cdef bint changed
     cdef int k
-    begin_craft(p, s, w, ACTIVE, wrench(o.control_A), o.thruster_A, o.wheel_torque_A)
-    begin_craft(p, s, w, TARGET, wrench(o.control_T), o.thruster_T, o.wheel_torque_T)
+    own.control, own.thrust, own.wheel_torque = wrench(o.control_A), o.thruster_A, o.wheel_torque_A
+    own.joint_target, own.joints = o.joint_target, o.joint_controlled
+    begin_craft(p, s, w, ACTIVE, &own)
+    own.control, own.thrust, own.wheel_torque = wrench(o.control_T), o.thruster_T, o.wheel_torque_T
+    own.joint_target, own.joints = o.joint_target + p.craft[ACTIVE].n_joints, o.joint_controlled >> p.craft[ACTIVE].n_joints
+    begin_craft(p, s, w, TARGET, &own)
     load_named_bodies(p, s, w, o, later)
     for k in range(2):
         w[k].own = w[k].f_ext[p.craft[k].port.body]
@@ -1433,7 +1461,10 @@ cdef class TwoCrafts(StagePart):
 
     .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
     .interfaces: names in the order of the channels, "active arm_1"; .joint_targets: of each joint, least and largest target with its unit
-    by the code of the mode, None where the mode has none; .notes: the names in words, for the log."""
+    by the code of the mode, None where the mode has none; .notes: the names in words, for the log. For a control that looks at channels:
+    .named: channel or field -> names of what its numbers are of, and how many each has; .driven: joints that are driven at the start or by
+    `joint_changes`; .actuators: field -> of each wheel or thruster the wrench (6,) of a unit on the craft, at and in C as on a rigid craft,
+    the least and the most that it gives; of a wheel its inertia about its axis and the momentum that it takes, else 0."""
 
     PARAMETERS = (
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
@@ -1465,6 +1496,9 @@ cdef class TwoCrafts(StagePart):
     cdef readonly tuple sensors
     cdef readonly tuple interfaces
     cdef readonly tuple notes
+    cdef readonly dict named
+    cdef readonly tuple driven
+    cdef readonly dict actuators
 
     def __init__(self, *, period_s, vehicles, start, orbit=None, **given):
         cdef Params *p = &self.c.flat.params
@@ -1493,6 +1527,7 @@ cdef class TwoCrafts(StagePart):
         self._fill_changes(keys["joint_changes"], profiles)
         self.notes = tuple(f"{what} {', '.join(names)}" for what, names in
                            (("joints", self.joints), ("sensors", self.sensors), ("interfaces", self.interfaces)) if names)
+        self._fill_named(vehicles, keys["joint_changes"])
         self.plug.self = &self.c
         self.plug.self_size = 0
         self.plug.state = &self.c.flat.state
@@ -1599,6 +1634,38 @@ cdef class TwoCrafts(StagePart):
         self.sensors += tuple(f"{SIDES[k]} {sensor.name}" for sensor in craft.sensors)
         self.interfaces += tuple(f"{SIDES[k]} {interface.name}" for interface in craft.interfaces)
         return tree
+
+    def _fill_named(self, vehicles, changes):
+        """`named`, `driven`, `actuators`."""
+        cdef CraftParams *p
+        cdef Vec3 e, f
+        cdef int i, k
+        self.named = {**dict.fromkeys(("joint_position", "joint_rate", "joint_torque", "joint_mode", "joint_target"), (self.joints, 1)),
+                      **dict.fromkeys(("sensor_acceleration", "sensor_rate"), (self.sensors, 3)),
+                      "interface_wrench": (self.interfaces, 6)}
+        changed = {f"{table['craft']} {table['joint']}" for table in changes if table["mode"] == "driven"}
+        driven, names = [], iter(self.joints)
+        self.actuators = {}
+        for k, vehicle in enumerate((vehicles.active, vehicles.target)):
+            p = &self.c.flat.params.craft[k]
+            for i in range(p.n_joints):
+                name = next(names)
+                if p.joint[i].wheel < 0 and (p.joint[i].mode == JOINT_MODE_DRIVEN or name in changed):
+                    driven.append(name)
+            wheels, thrusters = (vehicle.craft.wheels, vehicle.craft.thrusters) if vehicle.craft is not None else ((), ())
+            turns, pushes, side = [], [], "AT"[k]
+            for i, wheel in enumerate(wheels):
+                e = p.wheel_axis[i]
+                iv = p.joint[p.wheel[i]].iv
+                inertia = self.trees[k].mass_matrix(self.trees[k].neutral())[iv, iv]
+                turns.append(((0.0, 0.0, 0.0, -e.x, -e.y, -e.z), -wheel.torque_n_m, wheel.torque_n_m, inertia, wheel.momentum_n_m_s))
+            for i, thruster in enumerate(thrusters):
+                f, e = p.thruster[i].wrench.f, p.thruster[i].wrench.m
+                pushes.append(((f.x, f.y, f.z, e.x, e.y, e.z), 0.0, thruster.thrust_n, 0.0, 0.0))
+            self.actuators |= {f"wheel_torque_{side}": tuple(turns), f"thruster_{side}": tuple(pushes)}
+            self.named |= dict.fromkeys((f"wheel_torque_{side}", f"wheel_rate_{side}"), (tuple(wheel.name for wheel in wheels), 1))
+            self.named[f"thruster_{side}"] = tuple(thruster.name for thruster in thrusters), 1
+        self.driven = tuple(driven)
 
     def _stops(self, int k, FlexibleTree tree, q):
         """Spring and damper of the stops, from what each joint alone has to move at the start."""

@@ -958,6 +958,9 @@ class Fmus(Files):
         if kind == 1:
             return version, "description", mutated_bytes(rng, self.corpus[version - 2], self.corpus)
         tables = {key: self.keys[version][key] for key in ("inputs", "outputs", "start")}
+        named = {"inputs": {"w[0]": "joint_position[target mast.1]", "w[1]": "sensor_rate[active imu][2]"},
+                 "outputs": {"thrust": "joint_target[active shoulder]", "torque[0]": "wheel_torque_A[x]"}}  # fmt: skip
+        tables |= {key: tables[key] | more for key, more in named.items()}
         tree = mutated_tree(rng, tables)
         return version, "tables", tree if isinstance(tree, dict) else {"inputs": tree}
 
@@ -969,6 +972,7 @@ class Fmus(Files):
         from rt_kernels.control.fmu.description import described
         from rt_kernels.control.fmu.part import Fmu
         from rt_kernels.parameters import checked
+        from tests.control.fmu.test_description import DYNAMICS
 
         version, kind, data = given
         file = self.put("given.fmu", data if kind == "file" else self.files[version])
@@ -981,7 +985,7 @@ class Fmus(Files):
         with refusing(ValueError):
             keys = checked(Fmu.PARAMETERS, keys | (data if kind == "tables" else {}))
             tables = [keys[key] or {} for key in ("inputs", "outputs", "start")]
-            found = described(keys["file"], [], keys["sha256"], *tables, 1e-3)
+            found = described(keys["file"], [], keys["sha256"], *tables, 1e-3, dynamics=DYNAMICS)
             shutil.rmtree(found.folder)
 
 

@@ -42,7 +42,7 @@ cdef extern from "rt_kernels/control/fmu/slave.h" nogil:
 
 cdef extern from "rt_kernels/control/fmu/sandbox.h" nogil:
     int sandbox_die_with(int parent)
-    int sandbox_confine(const char *folder, uint64_t most_memory)
+    int sandbox_confine(const char *folder, const char *python, uint64_t most_memory)
 
 MOST_MEMORY = 2 << 30   # bytes of address space beyond those of the interpreter: of the FMU's code, heap and threads
 MOST_SAID = 1 << 16     # bytes of what the FMU prints that are passed on
@@ -84,6 +84,7 @@ def _run(job):
 def _confined(job, keeper, output):
     """The FMU's process, from the fork on: never returns."""
     cdef bytes folder = os.fsencode(job["folder"])
+    cdef bytes python = os.fsencode(os.path.dirname(os.__file__))
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         if sandbox_die_with(keeper):
@@ -95,7 +96,7 @@ def _confined(job, keeper, output):
         os.closerange(3, 256)
         with open("/proc/self/statm", "rb") as statm:
             here = int(statm.read().split()[0]) * os.sysconf("SC_PAGESIZE")
-        box.confined = sandbox_confine(folder, here + <uint64_t>job.get("most_memory", MOST_MEMORY))
+        box.confined = sandbox_confine(folder, python, here + <uint64_t>job.get("most_memory", MOST_MEMORY))
         _run(job)
         os._exit(0)
     except BaseException as error:  # no caller may continue in this process

@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import re
 import shutil
 import stat
 import tempfile
@@ -9,7 +10,7 @@ import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rt_kernels.layout import BITS, FIELDS, SAMPLE_DTYPE, WORDS
 from rt_kernels.stages import STAGES
@@ -23,26 +24,44 @@ LAYOUT: Mapping[str, Any] = SAMPLE_DTYPE.fields or {}  # name → type, offset
 REAL, INTEGER, BOOLEAN, FLOAT32 = range(4)  # as slave.h counts them
 TYPES = {2: {"Real": REAL, "Integer": INTEGER, "Boolean": BOOLEAN},
          3: {"Float64": REAL, "Float32": FLOAT32, "Int32": INTEGER, "Boolean": BOOLEAN}}  # fmt: skip
-F8, I8, I4, U4, BIT = range(5)  # what stands in a sample: as part.pyx counts them
+F8, I8, I4, U4, BIT, CHANNEL, JOINT, ACTUATOR = range(8)  # kinds of place: as part.pyx counts them
 KINDS = {"f8": F8, "i8": I8, "i4": I4, "u4": U4}
 # types of a variable that take what stands there without loss
-FITS = {F8: {REAL, FLOAT32}, I8: {REAL}, U4: {REAL}, I4: {REAL, FLOAT32, INTEGER, BOOLEAN}, BIT: {REAL, FLOAT32, INTEGER, BOOLEAN}}
+FITS = {**dict.fromkeys((F8, CHANNEL, JOINT, ACTUATOR), {REAL, FLOAT32}),
+        I8: {REAL}, U4: {REAL}, I4: {REAL, FLOAT32, INTEGER, BOOLEAN}, BIT: {REAL, FLOAT32, INTEGER, BOOLEAN}}
 MOST = {"inputs": 256, "outputs": 64}
 FILE_MAX = 1 << 28  # bytes of the FMU's file
 UNPACKED_MAX = 1 << 29  # and of all that is unpacked of it
 DESCRIPTION_MAX = 1 << 25  # of modelDescription.xml
 FILES_MAX = 5000
+# name, [index or name], [index of a thing that has several numbers], .bit
+PLACE = re.compile(r"(\w+)(?:\[([^\[\]]*)\])?(?:\[([^\[\]]*)\])?(?:\.(\w*))?")
+
+
+class Place(NamedTuple):
+    """A place of a sample: offset in bytes, kind of number there, mask of a bit (0: the whole number). CHANNEL: the offset is the number of
+    the dynamics part's channel. JOINT: the mask is that of the joint in `joint_controlled`. ACTUATOR: mask in `control_status` of one at
+    its limit, target 1 on the target craft, wrench (6,) of a unit at and in the craft's centre of mass, low and high: what it gives;
+    of a wheel inertia about its axis and momentum that it takes."""
+
+    offset: int
+    kind: int
+    mask: int
+    target: int = 0
+    wrench: Sequence[float] = (0.0,) * 6
+    low: float = 0.0
+    high: float = 0.0
+    inertia: float = 0.0
+    momentum: float = 0.0
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A variable of the FMU and its place in a sample: offset in bytes, kind of number there, mask of a bit (0: the whole number)."""
+    """A variable of the FMU and its place."""
 
     reference: int
     type: int
-    offset: int
-    kind: int
-    mask: int
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -81,9 +100,10 @@ class Description:
 
 
 def described(file: str, folders: Iterable[Path], sha256: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
-              start: Mapping[str, Any], step_s: float, trusted: Collection[str] | None = None) -> Description:  # fmt: skip
-    """The FMU, unpacked and checked. trusted: SHA-256 of those that may run; None: the one that the keys name. Raises ValueError that
-    names key, value and limit."""
+              start: Mapping[str, Any], step_s: float, trusted: Collection[str] | None = None,
+              dynamics: Any = None) -> Description:  # fmt: skip
+    """The FMU, unpacked and checked. trusted: SHA-256 of those that may run; None: the one that the keys name. dynamics: see `place`.
+    Raises ValueError that names key, value and limit."""
     path = _found(file, folders)
     found = sum_of(path)
     if found != sha256.lower():
@@ -113,8 +133,8 @@ def described(file: str, folders: Iterable[Path], sha256: str, inputs: Mapping[s
     known = {variable.name: variable for variable in model.modelVariables}
     faults: list[str] = []
     wired = {
-        "inputs": _wires("inputs", inputs, known, "input", version, faults),
-        "outputs": _wires("outputs", outputs, known, "output", version, faults),
+        "inputs": _wires("inputs", inputs, known, "input", version, dynamics, faults),
+        "outputs": _wires("outputs", outputs, known, "output", version, dynamics, faults),
     }
     begun = _starts(start, known, version, faults)
     if not outputs:
@@ -132,31 +152,65 @@ def described(file: str, folders: Iterable[Path], sha256: str, inputs: Mapping[s
     )  # fmt: skip
 
 
-def place(text: Any, writers: Sequence[str]) -> tuple[int, int, int]:
-    """Where "field", "field[index]" or "field.bit" stands in a sample: offset, kind, mask. Raises ValueError with the limit."""
+def place(text: Any, writers: Sequence[str], dynamics: Any = None) -> Place:
+    """Where "field", "field[index]", "field[name]" or "field.bit" stands in a sample, or a channel of the dynamics part among its channels.
+    dynamics: the part, with names in `named` (channel or field -> names, numbers of each), `driven` (joints) and `actuators` where it has
+    them. Raises ValueError with the limit."""
     if not isinstance(text, str):
         raise ValueError("a field of the sample, as 'X_TA[0]' or 'control_request.press'")
-    name, _, bit = text.partition(".")
-    name, bracket, index = name.partition("[")
+    matched = PLACE.fullmatch(text)
+    name, of, number, bit = matched.groups() if matched else (text, None, None, None)
+    channels = {channel.name: channel.count for channel in getattr(dynamics, "AUX", ())} if "dynamics" in writers else {}
+    if name in channels and name not in WRITER and not bit:
+        before = sum(list(channels.values())[: list(channels).index(name)])
+        return Place(before + _element(name, of, number, channels[name], dynamics), CHANNEL, 0)
     if name not in WRITER or WRITER[name] not in writers:
-        of = f"which {WRITER[name]} writes, " if name in WRITER else ""
-        raise ValueError(f"{of}a field of {', '.join(writers)} (hil-server list shows the table: rt_kernels/CHANNELS.md)")
-    base, offset = SAMPLE_DTYPE[name], LAYOUT[name][1]
-    count = base.shape[0] if base.shape else 1
-    kind = KINDS[base.base.str[1:]]
-    if bracket:
-        if not (index.endswith("]") and index[:-1].isdecimal() and int(index[:-1]) < count and base.shape):
-            raise ValueError(f"an index 0...{count - 1} of {name}" if base.shape else f"{name}, which has no index")
-        offset += int(index[:-1]) * base.base.itemsize
-    elif base.shape:
-        raise ValueError(f"one element, {name}[0] ... {name}[{count - 1}]")
+        by = f"which {WRITER[name]} writes, " if name in WRITER else ""
+        or_channel = f", or a channel of the dynamics part: {', '.join(channels)}" if channels else ""
+        raise ValueError(f"{by}a field of {', '.join(writers)} (the table: rt_kernels/CHANNELS.md){or_channel}")
+    if name == "joint_controlled" or (name == "joint_target" and of not in getattr(dynamics, "driven", ())):
+        raise ValueError(_listed([f"joint_target[{joint}]" for joint in getattr(dynamics, "driven", ())], "a driven joint: there is none"))
+    base = SAMPLE_DTYPE[name]
+    element = _element(name, of, number, base.shape[0] if base.shape else 1, dynamics)
+    offset, kind = LAYOUT[name][1] + element * base.base.itemsize, KINDS[base.base.str[1:]]
+    if name == "joint_target":
+        return Place(offset, JOINT, 1 << element)
+    if WRITER[name] == ROLE and of is not None and not of.isdecimal():
+        limited = BITS["control_status"]["wheel_limited" if name.startswith("wheel") else "thrust_limited"]
+        return Place(offset, ACTUATOR, limited, int(name.endswith("T")), *dynamics.actuators[name][element])
     if not bit:
-        return offset, kind, 0
+        return Place(offset, kind, 0)
     group, word = WORDS.get(name, ("", ""))
     bits = BITS[word] if group == "bits" else {}
     if bit not in bits:
         raise ValueError(f"a bit of {name}: {', '.join(bits) or 'it has none'}")
-    return offset, BIT, bits[bit]
+    return Place(offset, BIT, bits[bit])
+
+
+def _element(name: str, of: str | None, number: str | None, count: int, dynamics: Any) -> int:
+    """Which of the `count` numbers of a field or channel: [of], [of][number]. Raises ValueError with the limit."""
+    things, each = getattr(dynamics, "named", {}).get(name, ((), 1))
+    if of is None and count == 1:
+        return 0
+    if of is None:
+        raise ValueError(_listed(_places(name, things, each), f"one element, {name}[0] ... {name}[{count - 1}]"))
+    if count == 1:
+        raise ValueError(f"{name}, which has no index")
+    if number is None and of.isdecimal() and int(of) < count:
+        return int(of)
+    if of in things and each == 1 and number is None:
+        return int(things.index(of))
+    if of in things and each > 1 and number is not None and number.isdecimal() and int(number) < each:
+        return int(things.index(of)) * each + int(number)
+    raise ValueError(_listed(_places(name, things, each), f"an index 0...{count - 1} of {name}"))
+
+
+def _places(name: str, things: Sequence[str], each: int) -> list[str]:
+    return [f"{name}[{thing}]" + (f"[0...{each - 1}]" if each > 1 else "") for thing in things]
+
+
+def _listed(places: Sequence[str], otherwise: str) -> str:
+    return f"one of {', '.join(places)}" if places else otherwise
 
 
 def _found(file: str, folders: Iterable[Path]) -> Path:
@@ -199,7 +253,7 @@ def _refuse_bomb(path: Path) -> None:
 
 
 def _wires(key: str, table: Mapping[str, Any], known: Mapping[str, Any], causality: str, version: int,
-           faults: list[str]) -> tuple[Wire, ...]:  # fmt: skip
+           dynamics: Any, faults: list[str]) -> tuple[Wire, ...]:  # fmt: skip
     """The wires of one direction; what is wrong goes to `faults`."""
     writers = READABLE if causality == "input" else (ROLE,)
     wires: list[Wire] = []
@@ -208,22 +262,23 @@ def _wires(key: str, table: Mapping[str, Any], known: Mapping[str, Any], causali
     for name, text in table.items():
         variable = _variable(f"{key}.{name}", text, known.get(name), (causality,), known, version, faults)
         try:
-            offset, kind, mask = place(text, writers)
+            found = place(text, writers, dynamics)
         except ValueError as error:
             faults.append(f"{key}.{name}: no such place in the sample: value {text!r}, limit {error}")
             continue
         if variable is None:
             continue
         type_ = TYPES[version][variable.type]
-        takes = [name_ for name_, number in TYPES[version].items() if number in FITS[kind]]
-        if causality == "output" and kind not in (F8, BIT):
+        takes = [name_ for name_, number in TYPES[version].items() if number in FITS[found.kind]]
+        if causality == "output" and found.kind in (I8, I4, U4):
             faults.append(f"{key}.{name}: is a whole word: value {text!r}, limit one of its bits")
             continue
-        if type_ not in FITS[kind]:
+        if type_ not in FITS[found.kind]:
             faults.append(f"{key}.{name}: is of type {variable.type}: value {text!r}, limit {', '.join(takes)}")
-        if causality == "output" and any((w.offset, w.mask) == (offset, mask) for w in wires):
+        same = (w for w in wires if w.place.offset == found.offset and (found.kind != BIT or w.place.mask == found.mask))
+        if causality == "output" and any(same):
             faults.append(f"{key}.{name}: two variables for one place: value {text!r}, limit one")
-        wires.append(Wire(int(variable.valueReference), type_, offset, kind, mask))
+        wires.append(Wire(int(variable.valueReference), type_, found))
     return tuple(wires)
 
 

@@ -1,7 +1,7 @@
 # distutils: extra_compile_args = -O1
 """A controller from outside: an FMU for co-simulation (FMI 2.0 or 3.0) in a process of its own, asked once a communication step.
 
-    u        inputs: fields of this tick (of the dynamics: of the tick before), as declared
+    u        inputs: fields of this tick (of the dynamics: of the tick before), channels of the dynamics part of the tick before
     y        outputs of doStep(t, h) with u held: fields of the control, from this tick on, held until the next step
     t = k h  k counts the steps, h = step_ticks periods; after skipped periods the steps that are due are made with the same u
 
@@ -17,11 +17,14 @@ Constants and counters are one flat block; the FMU's own state is part of a snap
 
 import os
 
+import numpy as np
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.math cimport isfinite
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from rt_kernels.algebra.values cimport Quat, Vec3, dot, quat, rotate_back, vec
 from rt_kernels.codes cimport CONTROL_STATUS_FAILED
 from rt_kernels.control.outputs cimport no_control
 from rt_kernels.host cimport host_map, host_unmap
@@ -61,6 +64,9 @@ cdef enum:
     I4 = 2
     U4 = 3
     BIT = 4
+    CHANNEL = 5         # of the dynamics part: a number
+    JOINT = 6           # a number, and the bit that says it is one
+    ACTUATOR = 7        # torque of a wheel or thrust of a thruster, and its wrench on the craft
 
 # what the FMU's process is kept from, by the bits of sandbox.h
 SANDBOX = (
@@ -74,9 +80,15 @@ cdef enum:
     SKIPPED_MAX = 10000     # periods at once that are made up: the safety stage has tripped at fewer
 
 cdef struct Wire:
-    int offset          # in the sample, bytes
+    int offset          # in the sample, bytes; CHANNEL: number of the channel
     int kind
-    uint32_t mask       # of a bit
+    uint32_t mask       # of a bit; JOINT: in joint_controlled; ACTUATOR: in control_status, at its limit
+    int target          # ACTUATOR: 1 of the target craft
+    double wrench[6]    # ACTUATOR: of a unit, at and in the centre of mass
+    double low          # and what it gives
+    double high
+    double inertia      # of a wheel, and the momentum that it takes; 0: no wheel
+    double momentum
 
 cdef struct Constants:
     int inputs
@@ -106,12 +118,15 @@ cdef struct Self:
     int live
     int placed          # the FMU's thread beside the loop's
     int thread          # the FMU's, as it was after set-up
+    const double *channels  # of the dynamics part
     int64_t look_ns     # how long the loop looks for the answer before it sleeps
     int64_t limit_ns    # time for an answer
 
 
-cdef inline double taken(const char *sample, const Wire *w) noexcept nogil:
-    """What stands at a place of the sample, as a number."""
+cdef inline double taken(const char *sample, const double *channels, const Wire *w) noexcept nogil:
+    """What stands at a place of the sample or of the channels, as a number."""
+    if w.kind == CHANNEL:
+        return channels[w.offset]
     cdef const char *at = sample + w.offset
     if w.kind == F8:
         return (<const double *>at)[0]
@@ -124,13 +139,40 @@ cdef inline double taken(const char *sample, const Wire *w) noexcept nogil:
     return 1.0 if (<const uint32_t *>at)[0] & w.mask else 0.0
 
 
-cdef inline void put(char *sample, const Wire *w, double value) noexcept nogil:
+cdef inline void put(Sample *o, const Wire *w, double value) noexcept nogil:
     """An output to its place: a number, or a bit that is set or left."""
-    cdef char *at = sample + w.offset
-    if w.kind == F8:
-        (<double *>at)[0] = value
-    elif w.kind == BIT and value != 0.0:
-        (<uint32_t *>at)[0] |= w.mask
+    cdef char *at = <char *>o + w.offset
+    if w.kind == BIT:
+        if value != 0.0:
+            (<uint32_t *>at)[0] |= w.mask
+        return
+    (<double *>at)[0] = value
+    if w.kind == JOINT:
+        o.joint_controlled |= w.mask
+
+
+cdef inline bint is_full(const Sample *o, const Wire *w, const double *at, double torque) noexcept nogil:
+    """Whether a wheel has all the momentum about its axis that it takes, and the torque would add to it. at: its torque in the sample."""
+    cdef Quat q = quat(&o.X_NV[3] if w.target else &o.X_NC[3])
+    cdef Vec3 w_craft = rotate_back(q, vec(&o.V_NV[3] if w.target else &o.V_NC[3]))
+    cdef double rate = o.wheel_rate_T[at - &o.wheel_torque_T[0]] if w.target else o.wheel_rate_A[at - &o.wheel_torque_A[0]]
+    cdef double momentum = w.inertia * (rate - dot(vec(w.wrench + 3), w_craft))
+    return fabs(momentum) >= w.momentum and momentum * torque > 0.0
+
+
+cdef inline void act(Sample *o, const Wire *w, double value) noexcept nogil:
+    """An actuator within its limits, with what it does to the craft."""
+    cdef double *wrench = &o.control_T[0] if w.target else &o.control_A[0]
+    cdef double *at = <double *>(<char *>o + w.offset)
+    cdef double given = min(max(value, w.low), w.high)
+    cdef int i
+    if w.momentum > 0.0 and is_full(o, w, at, given):
+        given = 0.0
+    if given != value:
+        o.control_status |= w.mask
+    at[0] = given
+    for i in range(6):
+        wrench[i] += given * w.wrench[i]
 
 
 cdef int asked(Self *p, int what) noexcept nogil:
@@ -152,7 +194,7 @@ cdef void communicate(Self *p, const Sample *o, int steps) noexcept nogil:
     cdef fmu_mailbox *box = p.box
     cdef int i
     for i in range(c.inputs):
-        box.input[i] = taken(<const char *>o, &c.input[i])
+        box.input[i] = taken(<const char *>o, p.channels, &c.input[i])
     box.steps = steps
     box.first = s.steps
     box.step_s = c.step_s
@@ -189,7 +231,10 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
     # what the FMU wants, or nothing
     if s.failure == FMU_WORKS:
         for i in range(c.outputs):
-            put(<char *>o, &c.output[i], s.output[i])
+            put(o, &c.output[i], s.output[i])
+        for i in range(c.outputs):
+            if c.output[i].kind == ACTUATOR:
+                act(o, &c.output[i], s.output[i])
     else:
         o.control_status = CONTROL_STATUS_FAILED
         s.due = 0
@@ -198,10 +243,18 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
     aux[2] = <double>s.steps * c.step_s
 
 
+cdef void _fill(Wire *w, wire):
+    cdef int i
+    w.offset, w.kind, w.mask, w.target, wrench, w.low, w.high, w.inertia, w.momentum = wire.place
+    for i in range(6):
+        w.wrench[i] = wrench[i]
+
+
 cdef class Fmu(StagePart):
     """A controller from outside as an FMU, in a process of its own.
 
-    trusted: SHA-256 of the FMUs that may run, None where the person who runs the test named this one. notes: one line about the FMU and
+    trusted: SHA-256 of the FMUs that may run, None where the person who runs the test named this one. dynamics: the part whose channels it
+    may look at and whose joints and actuators it may name. notes: one line about the FMU and
     what its process is kept from, for the log. Raises ValueError that names the key for an FMU that is not the one meant (`sha256`), that
     this machine cannot run, or whose variables do not fit.
     """
@@ -209,8 +262,9 @@ cdef class Fmu(StagePart):
     PARAMETERS = (
         Parameter("file", "str", "-", "the FMU, FMI 2.0 or 3.0 for co-simulation"),
         Parameter("sha256", "str", "-", "SHA-256 of the file, 64 hexadecimal digits"),
-        Parameter("inputs", "table", "-", "variable of the FMU = field of the sample, field[index] or field.bit", None),
-        Parameter("outputs", "table", "-", "variable of the FMU = field that the control writes"),
+        Parameter("inputs", "table", "-", "variable of the FMU = field of the sample, field[index] or field.bit; channel of the dynamics "
+                  "part, channel[index] or channel[name]", None),
+        Parameter("outputs", "table", "-", "variable of the FMU = field that the control writes, field[index], field[name] or field.bit"),
         Parameter("start", "table", "-", "variable of the FMU = its value before the first step", None),
         Parameter("step_ticks", "int", "-", "periods of the loop in one communication step", 1, low=1, high=1000),
         Parameter("deadline_ms", "float", "ms", "time for an answer in a live run", 50.0, low=0.05, high=1000.0),
@@ -224,28 +278,32 @@ cdef class Fmu(StagePart):
         Aux("fmu.detail", "-", "FMI status of the last step; crashed: number of the signal, 0 for exit"),
         Aux("fmu.time", "s", "how far the FMU has come"),
     )
-    CONTEXT = ("period_s", "folders", "live", "trusted")
+    CONTEXT = ("period_s", "folders", "live", "trusted", "dynamics")
     FILES = ("file",)
     cdef Self c
     cdef object found, process
+    cdef double[::1] channels
     cdef readonly tuple notes
 
     def __cinit__(self):
         memset(&self.c, 0, sizeof(Self))
 
-    def __init__(self, *, period_s, folders, live, trusted=None, **given):
+    def __init__(self, *, period_s, folders, live, trusted=None, dynamics=None, **given):
         keys = checked(self.PARAMETERS, given)
         cdef Constants *c = &self.c.block.c
         c.step_ticks = keys["step_ticks"]
         c.step_s = keys["step_ticks"] * period_s
         found = self.found = description.described(
-            keys["file"], folders, keys["sha256"], keys["inputs"] or {}, keys["outputs"], keys["start"] or {}, c.step_s, trusted
+            keys["file"], folders, keys["sha256"], keys["inputs"] or {}, keys["outputs"], keys["start"] or {}, c.step_s, trusted,
+            dynamics
         )
         c.inputs, c.outputs = len(found.inputs), len(found.outputs)
         for i, wire in enumerate(found.inputs):
-            c.input[i].offset, c.input[i].kind, c.input[i].mask = wire.offset, wire.kind, wire.mask
+            _fill(&c.input[i], wire)
         for i, wire in enumerate(found.outputs):
-            c.output[i].offset, c.output[i].kind, c.output[i].mask = wire.offset, wire.kind, wire.mask
+            _fill(&c.output[i], wire)
+        # of a part that is in no line
+        self.look_at(np.zeros(max(1, sum(channel.count for channel in getattr(dynamics, "AUX", ())))))
         digest = bytes.fromhex(found.sha256)
         memcpy(c.sha256, PyBytes_AS_STRING(digest), 32)
         self.c.block.s.due = c.step_ticks - 1  # the first tick is a communication point
@@ -258,6 +316,11 @@ cdef class Fmu(StagePart):
         self.plug.state = &self.c.block.s
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def look_at(self, channels):
+        if len(channels):
+            self.channels = channels
+            self.c.channels = &self.channels[0]
 
     def _begin(self, found, look_ns):
         """The FMU's process, up to its first step."""

@@ -1,7 +1,7 @@
 /* What the process of an FMU may do: compute, read files, write to the pipe that it was given. Not a file, a socket, another process.
  *
  * A filter of system calls (seccomp) that names what is allowed; everything else fails with EPERM (ENOSYS where libraries then take an older
- * call). Where the kernel has Landlock, files are read below the FMU's folder and the system's libraries only. Both stay for good, for every
+ * call). Where the kernel has Landlock, files are read below the FMU's folder, the system's libraries and Python's only. Both stay for good, for every
  * thread, and need no privilege. Sources: seccomp(2), landlock(7), prctl(2). */
 #ifndef HIL_FMU_SANDBOX_H
 #define HIL_FMU_SANDBOX_H
@@ -53,7 +53,7 @@ static inline void sandbox_may_read(int rules, const char *path)
     close(beneath.parent);
 }
 
-static inline int sandbox_landlock(const char *folder)
+static inline int sandbox_landlock(const char *folder, const char *python)
 {
     static const char *const system[] = {"/usr", "/lib", "/lib64", "/opt", "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/null",
                                          "/sys/devices/system/cpu", NULL};
@@ -62,6 +62,7 @@ static inline int sandbox_landlock(const char *folder)
     if (rules < 0)
         return 0;
     sandbox_may_read(rules, folder);
+    sandbox_may_read(rules, python);
     for (int i = 0; system[i]; i++)
         sandbox_may_read(rules, system[i]);
     int done = syscall(LANDLOCK_RESTRICT, rules, 0) == 0;
@@ -145,9 +146,9 @@ static inline int sandbox_filter(void)
 static inline int sandbox_filter(void) { return 0; }
 #endif
 
-/* Confines the calling process (one thread) for good. folder: of the FMU; most_memory: bytes of address space, 0: as it is. Returns what of
+/* Confines the calling process (one thread) for good. folder: of the FMU; python: of Python's library, for FMUs in Python; most_memory: bytes of address space, 0: as it is. Returns what of
  * SANDBOX_... this kernel has. */
-static inline int sandbox_confine(const char *folder, uint64_t most_memory)
+static inline int sandbox_confine(const char *folder, const char *python, uint64_t most_memory)
 {
     if (most_memory)
         sandbox_limit(RLIMIT_AS, most_memory);
@@ -156,7 +157,7 @@ static inline int sandbox_confine(const char *folder, uint64_t most_memory)
     sandbox_limit(RLIMIT_NOFILE, 64);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return 0;
-    int found = sandbox_landlock(folder);
+    int found = sandbox_landlock(folder, python);
     return found | sandbox_filter();
 }
 

@@ -5,7 +5,8 @@
  *
  * From fail_time on it does what `fail` says: 1 gives NaN, 2 writes to address 0, 3 returns an error, 4 never returns, 5 calls abort, 6 calls
  * exit, 7 asks for the end of the simulation. fail_time < 0: while it is made. From 20 on it tries what an FMU must not do, on the file that
-HIL_TESTS_VICTIM names and on the process HIL_TESTS_SERVER, and returns an error where that works; 40 prints without end. */
+HIL_TESTS_VICTIM names and on the process HIL_TESTS_SERVER, and returns an error where that works; 40 prints without end.
+ * With LAW, a header, another controller in its place. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,9 @@ HIL_TESTS_VICTIM names and on the process HIL_TESTS_SERVER, and returns an error
 #include <sys/uio.h>
 #include <unistd.h>
 
+#ifdef LAW
+#include LAW
+#else
 enum { W0, W1, W2, PRESS, TORQUE0, TORQUE1, TORQUE2, THRUST, GAIN, FORCE, LAG, FAIL_TIME, FAIL, COUNT, PUSHING };
 
 typedef struct {
@@ -130,7 +134,14 @@ static int advance(model *m, double t, double h, int *end)
     return 0;
 }
 
+static int begin(model *m)
+{
+    int end;
+    return m->v[FAIL_TIME] < 0.0 ? advance(m, 0.0, 0.0, &end) : 0;
+}
+
 static double value(const model *m, unsigned r) { return r == PUSHING ? m->v[PRESS] != 0.0 : m->v[r]; }
+#endif
 
 #define EXPORT __attribute__((visibility("default")))
 #if FMI == 2
@@ -147,7 +158,7 @@ EXPORT void *fmi2Instantiate(const char *name, int type, const char *guid, const
 }
 EXPORT void fmi2FreeInstance(void *c) { free(c); }
 EXPORT int fmi2SetupExperiment(void *c, int tol, double tolerance, double start, int stop, double end) { return 0; }
-EXPORT int fmi2EnterInitializationMode(void *c) { int e; return ((model *)c)->v[FAIL_TIME] < 0.0 ? advance(c, 0.0, 0.0, &e) : 0; }
+EXPORT int fmi2EnterInitializationMode(void *c) { return begin(c); }
 EXPORT int fmi2ExitInitializationMode(void *c) { outputs(c); return 0; }
 EXPORT int fmi2Terminate(void *c) { return 0; }
 EXPORT int fmi2Reset(void *c) { return 3; }
@@ -197,8 +208,7 @@ EXPORT void *fmi3InstantiateCoSimulation(const char *name, const char *guid, con
 EXPORT void fmi3FreeInstance(void *c) { free(c); }
 EXPORT int fmi3EnterInitializationMode(void *c, bool tol, double tolerance, double start, bool stop, double end)
 {
-    int e;
-    return ((model *)c)->v[FAIL_TIME] < 0.0 ? advance(c, 0.0, 0.0, &e) : 0;
+    return begin(c);
 }
 EXPORT int fmi3ExitInitializationMode(void *c) { outputs(c); return 0; }
 EXPORT int fmi3Terminate(void *c) { return 0; }

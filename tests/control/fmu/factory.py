@@ -25,17 +25,17 @@ BINARIES = {2: "linux64", 3: "x86_64-linux"}
 
 
 @lru_cache
-def library(version):
-    """The shared library of controller.c for this version of FMI, as bytes."""
+def library(version, law=""):
+    """The shared library of controller.c for this version of FMI, as bytes. law: a header beside it, another controller."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "controller.so"
         compiler = shutil.which("cc") or "gcc"
         subprocess.run([compiler, f"-DFMI={version}", "-O2", "-ffp-contract=off", "-w", "-shared", "-fPIC", "-fvisibility=hidden",
-                        str(SOURCE), "-o", str(out)], check=True)  # fmt: skip
+                        *([f'-DLAW="{law}"'] if law else []), str(SOURCE), "-o", str(out), "-lm"], check=True)  # fmt: skip
         return out.read_bytes()
 
 
-def description(version, fmi_version=None, interface="CoSimulation", keeps_state=True, fixed_step=None):
+def description(version, fmi_version=None, interface="CoSimulation", keeps_state=True, fixed_step=None, variables=VARIABLES):
     """modelDescription.xml."""
     three, keeps = version == 3, str(keeps_state).lower()
     types = {"real": "Float64" if three else "Real", "integer": "Int32" if three else "Integer"}
@@ -46,7 +46,7 @@ def description(version, fmi_version=None, interface="CoSimulation", keeps_state
     own = f' fixedInternalStepSize="{fixed_step}"' if fixed_step else ""
     lines.append(f'<{interface} modelIdentifier="controller" {state[0]}="{keeps}" {state[1]}="{keeps}"{own}/>')
     lines.append("<ModelVariables>")
-    for reference, variable in enumerate(VARIABLES):
+    for reference, variable in enumerate(variables):
         if variable is None:
             continue
         name, kind, causality, start = variable
@@ -55,8 +55,8 @@ def description(version, fmi_version=None, interface="CoSimulation", keeps_state
         about += ' variability="fixed"' if causality == "parameter" else ' variability="discrete"' if kind in ("Boolean", "Int32") else ""
         begun = "" if start is None else f' start="{start}"'
         lines.append(f"<{kind} {about}{begun}/>" if three else f"<ScalarVariable {about}><{kind}{begun}/></ScalarVariable>")
-    outputs = [i for i, v in enumerate(VARIABLES) if v and v[2] == "output"]
-    indices = [i for i, v in enumerate([v for v in VARIABLES if v]) if v[2] == "output"]
+    outputs = [i for i, v in enumerate(variables) if v and v[2] == "output"]
+    indices = [i for i, v in enumerate([v for v in variables if v]) if v[2] == "output"]
     lines.append("</ModelVariables><ModelStructure>")
     lines += [f'<Output valueReference="{i}"/>' for i in outputs] if three else [
         "<Outputs>", *(f'<Unknown index="{i + 1}"/>' for i in indices), "</Outputs>"]  # fmt: skip
@@ -64,11 +64,11 @@ def description(version, fmi_version=None, interface="CoSimulation", keeps_state
     return "\n".join(lines)
 
 
-def write(path, version, binaries=None, **changes):
+def write(path, version, binaries=None, law="", **changes):
     """An FMU. Returns the keys that name it: file and sha256."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("modelDescription.xml", description(version, **changes))
-        archive.writestr(f"binaries/{binaries or BINARIES[version]}/controller.so", library(version))
+        archive.writestr(f"binaries/{binaries or BINARIES[version]}/controller.so", library(version, law))
     return {"file": str(path), "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
 
 

@@ -8,23 +8,35 @@ import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hil_server import registry
-from rt_kernels.control.fmu.description import READABLE, described, place
-from rt_kernels.layout import SAMPLE_DTYPE
+from rt_kernels.control.fmu.description import ACTUATOR, CHANNEL, F8, JOINT, READABLE, described, place
+from rt_kernels.dynamics.two_crafts import TwoCrafts
+from rt_kernels.layout import BITS, SAMPLE_DTYPE
 from rt_kernels.stages import STAGES
 from tests.control.fmu import factory
+
+JOINTS, SENSORS = ("active shoulder", "active spin", "target mast.1"), ("active imu", "target tip")
+DYNAMICS = SimpleNamespace(
+    AUX=TwoCrafts.AUX, driven=("active shoulder", "target mast.1"),
+    named={"joint_position": (JOINTS, 1), "joint_target": (JOINTS, 1), "sensor_rate": (SENSORS, 3), "wheel_torque_A": (("x",), 1),
+           "wheel_rate_A": (("x",), 1), "thruster_T": (("aft",), 1)},
+    actuators={"wheel_torque_A": (((0.0, 0.0, 0.0, 0.0, -0.6, -0.8), -100.0, 100.0, 2.0, 10.0),),
+               "thruster_T": (((0.6, 0.0, 0.8, 0.0, 2.0, 0.0), 0.0, 20.0, 0.0, 0.0),)},
+)  # fmt: skip
 
 
 @pytest.fixture
 def read(tmp_path):
     """Function (keys changed) → the description."""
 
-    def read(version=2, made=None, **changed):
+    def read(version=2, made=None, dynamics=None, **changed):
         keys = (made or factory.keys(tmp_path, version)) | changed
-        return described(keys["file"], [tmp_path], keys["sha256"], keys["inputs"], keys["outputs"], keys["start"], 1e-3)
+        tables = (keys[key] for key in ("inputs", "outputs", "start"))
+        return described(keys["file"], [tmp_path], keys["sha256"], *tables, 1e-3, dynamics=dynamics)
 
     return read
 
@@ -36,7 +48,7 @@ def test_what_is_said_of_the_fmu(read, version):
     made = f"FMU controller (version 1.4, factory; FMI {version}.0), sha256 {found.sha256}, {found.path}"
     assert found.note == made
     offset = SAMPLE_DTYPE.fields["V_NC"][1]
-    assert [(w.reference, w.offset) for w in found.inputs][:3] == [(0, offset + 24), (1, offset + 32), (2, offset + 40)]
+    assert [(w.reference, w.place.offset) for w in found.inputs][:3] == [(0, offset + 24), (1, offset + 32), (2, offset + 40)]
 
 
 def claims(file, size):
@@ -182,7 +194,7 @@ def test_the_example_of_the_guide_is_one():
     table = tomllib.loads(re.search(r"```toml\n(\[control\]\npart = \"fmu\"\n.*?)```", guide, re.DOTALL)[1])["control"]
     assert set(table) - {"part"} <= {p.key for p in registry.part("control", table["part"]).PARAMETERS}
     for key, writers in (("inputs", READABLE), ("outputs", ("control",))):
-        assert all(place(text, writers) for text in table[key].values()) and len(table[key]) > 3
+        assert all(place(text, writers, DYNAMICS) for text in table[key].values()) and len(table[key]) > 3
 
 
 def test_all_faults_at_once(read):
@@ -195,3 +207,61 @@ def test_the_stage_reads_what_the_table_allows():
     ((reads, previous),) = [stage[2:] for stage in STAGES if stage[0] == "control"]
     assert {*READABLE} == {*reads, *previous} and "compensation" not in READABLE and "safety" not in READABLE
     assert place("X_NC[3]", READABLE)[0] == SAMPLE_DTYPE.fields["X_NC"][1] + 24
+
+
+# ----------------------------------------------------------------------------------------------- names of the dynamics part
+def test_where_things_of_the_crafts_stand():
+    """Channels by their number among those of the part, a joint with its bit, an actuator with its wrench and limits."""
+    before = {}
+    for channel in TwoCrafts.AUX:
+        before[channel.name] = sum(c.count for c in TwoCrafts.AUX[: len(before)])
+    reads = {"joint_position[target mast.1]": ("joint_position", 2), "joint_position[11]": ("joint_position", 11),
+             "sensor_rate[target tip][2]": ("sensor_rate", 5), "sensor_rate[0]": ("sensor_rate", 0), "joint_rate[3]": ("joint_rate", 3),
+             "latch_drift[1]": ("latch_drift", 1)}  # fmt: skip
+    for text, (channel, number) in reads.items():
+        assert place(text, READABLE, DYNAMICS)[:3] == (before[channel] + number, CHANNEL, 0)
+    at = {name: SAMPLE_DTYPE.fields[name][1] for name in ("joint_target", "wheel_torque_A", "wheel_rate_A")}
+    assert place("joint_target[target mast.1]", ("control",), DYNAMICS)[:3] == (at["joint_target"] + 16, JOINT, 4)
+    bits = BITS["control_status"]
+    assert place("wheel_torque_A[x]", ("control",), DYNAMICS) == (
+        at["wheel_torque_A"], ACTUATOR, bits["wheel_limited"], 0, (0.0, 0.0, 0.0, 0.0, -0.6, -0.8), -100.0, 100.0, 2.0, 10.0)  # fmt: skip
+    assert place("thruster_T[aft]", ("control",), DYNAMICS)[1:4] == (ACTUATOR, bits["thrust_limited"], 1)
+    assert place("wheel_torque_A[0]", ("control",), DYNAMICS)[:2] == (at["wheel_torque_A"], F8)
+    assert place("wheel_rate_A[x]", READABLE, DYNAMICS)[:2] == (at["wheel_rate_A"], F8)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("inputs", "joint_position[active elbow]", "limit one of joint_position[active shoulder], joint_position[active spin], joint_pos"),
+        ("inputs", "joint_position", "limit one of joint_position[active shoulder]"),
+        ("inputs", "joint_position[12]", "limit one of joint_position[active shoulder]"),
+        ("inputs", "joint_position[active shoulder][0]", "limit one of joint_position[active shoulder]"),
+        ("inputs", "sensor_rate[active imu]", "limit one of sensor_rate[active imu][0...2], sensor_rate[target tip][0...2]"),
+        ("inputs", "sensor_rate[active imu][3]", "limit one of sensor_rate[active imu][0...2]"),
+        ("inputs", "joint_speed[active spin]", "or a channel of the dynamics part: joint_position, joint_rate, joint_torque, joint_mode"),
+        ("inputs", "joint_target[active shoulder]", "limit which control writes, a field of clock"),
+        ("inputs", "interface_wrench[24]", "limit an index 0...23 of interface_wrench"),
+        ("inputs", "joint_position[active shoulder].on", "or a channel of the dynamics part"),
+        ("outputs", "joint_target[active spin]", "limit one of joint_target[active shoulder], joint_target[target mast.1]"),
+        ("outputs", "joint_target[0]", "limit one of joint_target[active shoulder]"),
+        ("outputs", "joint_controlled.joint1", "limit one of joint_target[active shoulder]"),
+        ("outputs", "wheel_torque_A[y]", "limit one of wheel_torque_A[x]"),
+        ("outputs", "wheel_torque_T[x]", "limit an index 0...3 of wheel_torque_T"),
+        ("outputs", "joint_position[active shoulder]", "limit a field of control (the table"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_refused_with_what_is(read, key, text, said):
+    variable = "w[0]" if key == "inputs" else "thrust"
+    with pytest.raises(ValueError, match=re.escape(f"{key}.{variable}: no such place in the sample: value {text!r}, ")) as caught:
+        read(dynamics=DYNAMICS, **{key: {variable: text}})
+    assert said in str(caught.value)
+
+
+def test_without_such_crafts_nothing_has_a_name(read):
+    with pytest.raises(ValueError, match=r"inputs.w\[0\]: .*value 'joint_position\[active shoulder\]', limit a field of clock.*md\)$"):
+        read(inputs={"w[0]": "joint_position[active shoulder]"})
+    with pytest.raises(ValueError, match="outputs.thrust: .*limit a driven joint: there is none"):
+        read(outputs={"thrust": "joint_target[active shoulder]"})
+    with pytest.raises(ValueError, match=r"outputs.torque\[0\]: two variables for one place"):
+        read(dynamics=DYNAMICS, outputs={"thrust": "wheel_torque_A[0]", "torque[0]": "wheel_torque_A[x]"})

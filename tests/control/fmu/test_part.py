@@ -12,7 +12,7 @@ import pytest
 
 from hil_server import registry
 from rt_kernels.layout import BITS, SAMPLE_DTYPE
-from tests.control.fmu import factory
+from tests.control.fmu import factory, test_description
 from tests.processes import children, wait_for_end
 
 PERIOD = 1e-3
@@ -147,6 +147,65 @@ def test_an_fmu_that_cannot_give_its_state_says_so(build, tmp_path):
     part = build(made=factory.keys(tmp_path, keeps_state=False))
     with pytest.raises(ValueError, match="canGetAndSetFMUstate.*cannot be put back in the middle of a run"):
         part.snapshot()
+
+
+# ------------------------------------------------------------------------------------------------ things of the dynamics part
+@versions
+def test_it_reads_channels_and_writes_joints_and_actuators(build, tmp_path, version):
+    """Of the channels that it is shown; a joint with its bit, a wheel and a thruster within their limits with what they do to the craft."""
+    dynamics = test_description.DYNAMICS
+    at = {}
+    for channel in dynamics.AUX:
+        at[channel.name] = sum(c.count for c in dynamics.AUX[: len(at)])
+    made = factory.keys(tmp_path, version, {"lag": PERIOD, "gain": 1.0, "force": 25.0})
+    made["inputs"] = {"w[0]": "joint_position[target mast.1]", "w[1]": "sensor_rate[target tip][0]", "w[2]": "latch_drift[1]",
+                      "press": "control_request.press"}  # fmt: skip
+    made["outputs"] = {"torque[0]": "wheel_torque_A[x]", "torque[1]": "joint_target[target mast.1]", "torque[2]": "control_A[4]",
+                       "thrust": "thruster_T[aft]"}  # fmt: skip
+    part = build(version, made=made, dynamics=dynamics)
+    channels = np.arange(200.0)
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sample["periods"] = 1
+    part.step(sample)
+    assert not sample["wheel_torque_A"].any() and sample["joint_controlled"][0] == 4  # in no line
+    part.look_at(channels)
+    part.step(sample)
+    position, rate, drift = at["joint_position"] + 2.0, at["sensor_rate"] + 3.0, at["latch_drift"] + 1.0
+    assert sample["wheel_torque_A"][0].tolist() == [-position, 0.0, 0.0, 0.0] and not sample["control_status"]
+    assert sample["joint_target"][0].tolist() == [0.0, 0.0, -rate, *[0.0] * 9] and sample["joint_controlled"][0] == 4
+    assert sample["control_A"][0] == pytest.approx([0.0, 0.0, 0.0, 0.0, -drift + 0.6 * position, 0.8 * position], rel=1e-14)
+    assert not sample["thruster_T"].any() and not sample["control_T"].any()
+    channels[:], sample["control_request"] = 1e3, PRESS
+    part.step(sample)
+    assert sample["wheel_torque_A"][0, 0] == -100.0 and sample["thruster_T"][0, 0] == 20.0
+    assert sample["control_A"][0, 4:] == pytest.approx([-1e3 + 60.0, 80.0])
+    assert sample["control_T"][0] == pytest.approx([12, 0, 16, 0, 40, 0])
+    assert sample["control_status"][0] == BITS["control_status"]["wheel_limited"] | BITS["control_status"]["thrust_limited"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "turning", "torque", "given"),
+    [(6.0, 0.0, 3.0, 0.0), (6.0, 0.0, -3.0, -3.0), (-6.0, 0.0, -3.0, 0.0), (4.0, 0.0, 3.0, 3.0), (4.0, 2.0, 3.0, 0.0),
+     (6.0, -2.0, 3.0, 3.0)],
+)  # fmt: skip
+def test_a_full_wheel_takes_no_more(build, tmp_path, rate, turning, torque, given):
+    """Momentum about its axis, of its own rate and the craft's, which is turned by a quarter about z."""
+    made = factory.keys(tmp_path, 2, {"lag": PERIOD, "gain": 1.0})
+    made["inputs"], made["outputs"] = {"w[0]": "signal_analog[0]"}, {"torque[0]": "wheel_torque_A[x]"}
+    part = build(2, made=made, dynamics=test_description.DYNAMICS)
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sample["periods"], sample["X_NC"][0, 3:], sample["signal_analog"][0, 0] = 1, [0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)], -torque
+    sample["wheel_rate_A"][0, 0], sample["V_NC"][0, 3:] = rate, np.array([-0.6, 0.0, 0.8]) * turning
+    part.step(sample)
+    assert sample["wheel_torque_A"][0, 0] == given
+    assert sample["control_status"][0] == (0 if given else BITS["control_status"]["wheel_limited"])
+
+
+def test_joints_are_left_alone_after_a_failure(build, tmp_path):
+    made = factory.keys(tmp_path, 2, {"fail": 3, "fail_time": 2 * PERIOD})
+    made["outputs"] = {"torque[0]": "joint_target[active shoulder]"}
+    samples, _ = flown(build(made=made, dynamics=test_description.DYNAMICS), *course(4))
+    assert samples["joint_controlled"].tolist() == [1, 1, 0, 0] and not samples["joint_target"][2:].any()
 
 
 # ----------------------------------------------------------------------------------------------------------------- how it fails
