@@ -36,6 +36,12 @@ if [ "${1:-}" = quick ]; then
 fi
 echo "All tests take about 12 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
 prepare_environment test
+if [ $# = 0 ] && ! ls tests/__pycache__/test_architecture.*-pytest-*.pyc >/dev/null 2>&1; then
+    # the first time: each core compiles its share of the tests, not every process all of them
+    set -- tests/*/ tests/test_*.py
+    printf '%s\n' "$@" | xargs -P "$(nproc)" -n $(($# / $(nproc) + 1)) .venv/bin/python -m pytest --collect-only -qq -p no:cacheprovider >/dev/null || :
+    set --
+fi
 run_tests $SHARED -m "not alone" "$@"
 case "$code $*" in *1*-x*) exit 1 ;; esac
 echo "The tests that need the machine to themselves, one at a time:"
