@@ -1,8 +1,8 @@
 /* What the process of an FMU may do: compute, read files, write to the pipe that it was given. Not a file, a socket, another process.
  *
  * A filter of system calls (seccomp) that names what is allowed; everything else fails with EPERM (ENOSYS where libraries then take an older
- * call). Where the kernel has Landlock, files are read below the FMU's folder, the system's libraries and Python's only. Both stay for good, for every
- * thread, and need no privilege. Sources: seccomp(2), landlock(7), prctl(2). */
+ * call). Where the kernel has Landlock, files are read below the FMU's folder, the system's libraries and Python's only. Both stay for
+ * good, for every thread, and need no privilege. Sources: seccomp(2), landlock(7), prctl(2). */
 #ifndef HIL_FMU_SANDBOX_H
 #define HIL_FMU_SANDBOX_H
 #ifndef _GNU_SOURCE
@@ -146,8 +146,8 @@ static inline int sandbox_filter(void)
 static inline int sandbox_filter(void) { return 0; }
 #endif
 
-/* Confines the calling process (one thread) for good. folder: of the FMU; python: of Python's library, for FMUs in Python; most_memory: bytes of address space, 0: as it is. Returns what of
- * SANDBOX_... this kernel has. */
+/* Confines the calling process (one thread) for good. folder: of the FMU; python: of Python's library, for FMUs in Python; most_memory:
+ * bytes of address space, 0: as it is. Returns what of SANDBOX_... this kernel has. */
 static inline int sandbox_confine(const char *folder, const char *python, uint64_t most_memory)
 {
     if (most_memory)
