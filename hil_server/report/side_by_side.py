@@ -30,11 +30,13 @@ FIGURES = (
     ("pull_n", "axial tension", "N", 1.0),
     ("lateral_n", "lateral force", "N", 1.0),
     ("bending_n_m", "bending moment", "N.m", 1.0),
+    ("limiter_n", "force of the limiter", "N", 1.0),
+    ("limiter_arm_m", "arm of that force about the hinge", "m", 1.0),
     ("tilt_rad", "tilt after capture", "deg", 180.0 / np.pi),
     ("penetration_m", "deepest penetration", "mm", 1e3),
 )
 LATER = tuple(MOMENTS)[IMPACT + 1 :]
-LOADS = ("axial_n", "pull_n", "lateral_n", "bending_n_m")
+LOADS = ("axial_n", "pull_n", "lateral_n", "bending_n_m", "limiter_n")
 
 
 class Design(TypedDict):
@@ -71,6 +73,7 @@ def figures_of(run: Run) -> dict[str, float | None]:
     found["axial_n"], found["pull_n"] = float(F[:, 0].max()), float(-F[:, 0].min())
     found["lateral_n"] = float(np.hypot(F[:, 1], F[:, 2]).max())
     found["bending_n_m"] = float(np.hypot(F[:, 4], F[:, 5]).max())
+    found["limiter_n"], found["limiter_arm_m"] = _limiter(run, loop)
     captured = r["signal_discrete"][loop] & BITS["mechanism_signal"]["DSG"] != 0
     if captured.any():
         cosine = 1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2)
@@ -81,6 +84,20 @@ def figures_of(run: Run) -> dict[str, float | None]:
             found["penetration_m"] = float(r["aux"][loop, at].max())
         at += channel.count
     return found
+
+
+def _limiter(run: Run, loop: np.ndarray) -> tuple[float | None, float | None]:
+    """Largest force on the limiter in these records, N, and its arm about the hinge of the swinging body then, m: the moment about A across
+    the axis over it (Yaskevich 2020, 6.4). None of a unit without a limiter, and the arm where nothing touches it."""
+    names = run.log.aux_names
+    unit = next((name.removesuffix("limiter_f_x") for name in names if name.endswith(".limiter_f_x")), None)
+    if unit is None:
+        return None, None
+    force = np.linalg.norm([run.log.aux(f"{unit}limiter_f_{axis}")[loop] for axis in "xyz"], axis=0)
+    most = int(force.argmax())
+    if force[most] < NOTHING:
+        return float(force[most]), None
+    return float(force[most]), float(np.hypot(*(run.log.aux(f"{unit}limiter_m_{axis}")[loop][most] for axis in "yz")) / force[most])
 
 
 def compared(rows: Iterable[Mapping[str, Any]]) -> list[Case]:

@@ -30,7 +30,8 @@ no faster than a. Done when |A - x| has been within the tolerance for `settle_s`
 at w with the damping ratio z the correction itself is stable for k < 2 z w.
 
 One command is active, others wait in a queue; a force or moment beyond its limit, hold, or (by configuration) a deflected stick ends the
-running one and clears the queue.
+running one and clears the queue. With `release_wait` none begins after a release before the latches' sensors say that nothing holds; where
+they do not say so in that time the queue is cleared with the note `sequence_interval`. Hand controllers move the arm all the same.
 """
 
 from libc.math cimport fabs, sqrt
@@ -42,16 +43,17 @@ from rt_kernels.codes cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, AR
                                COMMAND_AUTO_SEQUENCE, COMMAND_BRAKES, COMMAND_HOLD, COMMAND_INSERT, COMMAND_LIMP, COMMAND_PARK,
                                COMMAND_RELEASE, COMMAND_RESUME, COMMAND_SINGLE_JOINT, COMMAND_SPEED_MODE, COMMAND_STEP, COMMAND_STOP,
                                DYNAMICS_STATUS_OVERLOAD, DYNAMICS_STATUS_PATH_DONE, END_CAUSE_CAPTURED, END_CAUSE_OVERLOAD,
-                               END_CAUSE_STOPPED, END_CAUSE_TIME, GUIDANCE_FAULT_HAND_CONTROLLER_STALE, HAND_BUTTON_VERNIER,
-                               HAND_STATUS_PRESENT, HAND_STATUS_STALE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DSG, MOTION_CLOSE_LOOP,
-                               MOTION_FOLLOW_PROFILE, MOTION_FREE, PHASE_CLOSING, PHASE_CONTACT, PHASE_FAULT, PHASE_HOLD,
+                               END_CAUSE_STOPPED, END_CAUSE_TIME, GUIDANCE_FAULT_HAND_CONTROLLER_STALE,
+                               GUIDANCE_FAULT_SEQUENCE_INTERVAL, HAND_BUTTON_VERNIER, HAND_STATUS_PRESENT, HAND_STATUS_STALE,
+                               MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DSG, MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE,
+                               PHASE_CLOSING, PHASE_CONTACT, PHASE_FAULT, PHASE_HOLD,
                                RATE_FRAME_CAMERA, RATE_FRAME_END_EFFECTOR, RATE_FRAME_INTERFACE, RATE_FRAME_TARGET, SPEED_MODE_COARSE,
                                SPEED_MODE_VERNIER, SUPERVISORY_ABORTED, SUPERVISORY_DONE, SUPERVISORY_INSERT, SUPERVISORY_STEP)
 from rt_kernels.guidance.berthing_parameters cimport BerthingGuidanceParameters, fill_berthing_guidance, tune_berthing_guidance
 from rt_kernels.guidance.profiles cimport rotation_between
 from rt_kernels.guidance.stand_commands_parameters cimport fill_stand
 from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, ends_for_record, enter,
-                                               may_hold, obey_stand, run_stand, shortest_stop, stand_idle, tell_touch, trip)
+                                               latched, may_hold, obey_stand, run_stand, shortest_stop, stand_idle, tell_touch, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -84,6 +86,7 @@ cdef struct State:
     double speed                # along the coordinate, positive towards the amplitude
     double correcting           # time since the trapezoid ended
     double settled
+    double latched_time         # for which commands have waited for latches that hold after the release
     double flight_time          # with the loop closed
     double mode_time
     double joint_rate
@@ -178,6 +181,20 @@ cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexce
             s.queue[i] = s.queue[i + 1]
 
 
+cdef bint waits_for_latches(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
+    """Whether latches hold after the release: the first command of the queue is not begun, and after `release_wait` none is."""
+    if not s.release or p.stand.keys.release_wait == 0.0 or not latched(o):
+        s.latched_time = 0.0
+        return False
+    s.latched_time += dt
+    if s.latched_time > p.stand.keys.release_wait:
+        s.latched_time = 0.0
+        s.waiting = 0
+        s.supervisory = SUPERVISORY_ABORTED
+        o.guidance_fault |= GUIDANCE_FAULT_SEQUENCE_INTERVAL
+    return True
+
+
 cdef inline bint too_hard(const Params *p, const Sample *o) noexcept nogil:
     return norm(vec(o.F_T)) > p.keys.abort_force or norm(vec(o.F_T + 3)) > p.keys.abort_moment
 
@@ -210,7 +227,7 @@ cdef void operate(const Params *p, State *s, Sample *o, double dt) noexcept nogi
         return
     if running(s) and (too_hard(p, o) or deflected and p.keys.stick_cancels):
         cancel(s)
-    if not running(s) and s.waiting > 0:
+    if not running(s) and s.waiting > 0 and not waits_for_latches(p, s, o, dt):
         begin_request(s, o)
     if running(s):
         follow_request(p, s, o, dt)
@@ -320,6 +337,9 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
         end_of_flight(p, s, o, dt)
     elif run_stand(&p.stand, &s.stand, o):
         enter(&s.stand, o, PHASE_CLOSING)
+    # what has not let go is not gripped again by the latches that were drawn in
+    if o.guidance_fault & GUIDANCE_FAULT_SEQUENCE_INTERVAL:
+        s.release = 1
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:

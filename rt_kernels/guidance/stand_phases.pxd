@@ -6,8 +6,9 @@
 * idle: the platform stands where it is, until `start` or, by configuration, at once; not before the safety stage knows the legs.
 * position: it goes to the start pose in programme mode, minimum jerk; `run_stand` says when it is there.
 * finish: the relative motion is brought to rest and the mechanism released, which the latches' own sensors confirm (`release_wait`);
-  retreat: the platform backs off; park: back to the pose that the run started from. What is not released within that time is held: nothing
-  pulls at closed latches but by an operator's `resume`, `stop` or `park`.
+  retreat: the platform backs off; park: back to the pose that the run started from. What is not released within that time is held, which
+  the note `sequence_interval` says: nothing pulls at closed latches but by an operator's `resume`, `stop` or `park`; a run whose time is
+  up ends there.
 * hold: brought to rest; before the units touch with up to `hold_acceleration` so that they do not, and where that is not enough the
   guidance says so. A closed loop that was held is not taken up again, after it there is only the way back. What follows it waits until
   the platform is at rest, for every programmed move begins there; another hold takes it back.
@@ -28,8 +29,8 @@ from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAN
                                COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
                                GUIDANCE_FAULT_HOLD_TOUCHES, GUIDANCE_FAULT_OPERATOR_STOP,
                                GUIDANCE_FAULT_PROGRAMME_NOT_REACHED, GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED,
-                               MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH, MOTION_FOLLOW_PROFILE,
-                               MOTION_FREEZE,
+                               GUIDANCE_FAULT_SEQUENCE_INTERVAL, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH,
+                               MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
                                PHASE_APPROACH, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK,
                                PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_BLOCKED, SAFETY_STATE_FOLLOWING, SAFETY_STATE_HELD,
                                SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING)
@@ -193,6 +194,11 @@ cdef inline bint trip(StandState *s, Sample *o) noexcept nogil:
 
 # --------------------------------------------------------------------------------------------------------------- commands
 
+cdef inline bint latched(const Sample *o) noexcept nogil:
+    """Whether the sensors say that the units hold each other."""
+    return o.signal_discrete & (MECHANISM_SIGNAL_DSG | MECHANISM_SIGNAL_LATCH) != 0
+
+
 cdef inline bint ends_for_record(StandState *s, Sample *o) noexcept nogil:
     """Obeys `record_lost`. True when the run is to be parked; the trip that argument 0 asks for instead is the safety stage's."""
     if o.command_code != COMMAND_RECORD_LOST:
@@ -225,6 +231,9 @@ cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noex
             enter(s, o, PHASE_ENDED)
         elif s.phase < PHASE_FINISH:
             begin_finish(p, s, o, END_CAUSE_STOPPED)
+        elif s.phase == PHASE_HOLD and p.keys.release_wait > 0.0 and s.released and latched(o) and o.command_arg[0] == -1.0:
+            # the time of the run is up: no operator says that the latches may be pulled at
+            enter(s, o, PHASE_ENDED)
         elif s.phase == PHASE_HOLD:
             end_because(s, END_CAUSE_STOPPED)
             s.leaves_hold = 1
@@ -300,9 +309,10 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
             # the real units are let go before the platform backs off
             o.mechanism_command = MECHANISM_COMMAND_RELEASE
             s.released += 1
-            if p.keys.release_wait == 0.0 or s.released > 1 and not o.signal_discrete & (MECHANISM_SIGNAL_DSG | MECHANISM_SIGNAL_LATCH):
+            if p.keys.release_wait == 0.0 or s.released > 1 and not latched(o):
                 begin_retreat(p, s, o)
             elif t >= s.move.duration + p.keys.settle + p.keys.release_wait:
+                o.guidance_fault |= GUIDANCE_FAULT_SEQUENCE_INTERVAL
                 begin_hold(p, s, o)
     elif s.phase == PHASE_RETREAT:
         o.motion = MOTION_FOLLOW_PROFILE

@@ -282,6 +282,73 @@ def test_capture_ends_the_run_also_while_held():
         np.testing.assert_allclose(run.X_TA[:3], START[:3], atol=1e-12)
 
 
+SIGNAL, INTERVAL, RELEASE = BITS["mechanism_signal"], BITS["guidance_fault"]["sequence_interval"], BITS["mechanism_command"]["release"]
+
+
+def releasing(holds):
+    """Captured, at rest, and the first tick of the release; this signal says that something holds."""
+    run = Run(after_capture_s=0.0, release_wait_s=1.0).fly()
+    run.sample["mechanism_state"], run.sample["capture_time"] = SIGNAL["DSG"], run.tick * T
+    run.sample["signal_discrete"] = SIGNAL[holds]
+    run.until(lambda r: r.mechanism_command == RELEASE)
+    return run
+
+
+@pytest.mark.parametrize("holds", ["DSG", "latch1", "latch4"])
+def test_the_retreat_waits_for_the_sensors_of_the_latches(holds):
+    run = releasing(holds)
+    for _ in range(900):
+        run.step()
+        assert (run.phase, run.mechanism_command) == (PHASE["finish"], RELEASE)
+    run.sample["signal_discrete"] = 0
+    run.step()
+    assert run.phase == PHASE["retreat"]
+    run.until(lambda r: r.phase == PHASE["ended"])
+    assert run.end_cause == END["captured"] and not run.guidance_fault
+
+
+def test_a_step_after_the_release_begins_when_the_latches_have_let_go_or_not_at_all():
+    def stepped(let_go_s, **keys):
+        run, begun, noted = Run(**keys).fly(), 0, None
+        run.sample["signal_discrete"] = SIGNAL["latch3"]
+        run.step("release", 1)
+        run.step("step", 0, -0.01, 0.005)
+        for k in range(2000):
+            begun += run.supervisory == SUPERVISORY["step"]
+            if run.guidance_fault & INTERVAL:
+                assert noted is None and run.supervisory == SUPERVISORY["aborted"]
+                noted = k
+            assert run.supervisory_queue == (1 if not begun and noted is None else 0)
+            if k * T == let_go_s:
+                run.sample["signal_discrete"] = 0
+            run.step()
+        return begun, noted, run.X_TA[0] - START[0] + 0.1
+
+    begun, noted, moved = stepped(0.5, release_wait_s=1.0)
+    assert begun == 1499 and noted is None and moved < -0.001
+    assert stepped(np.inf, release_wait_s=1.0) == (0, pytest.approx(1000, abs=2), pytest.approx(0.0, abs=1e-12))
+    assert stepped(np.inf)[0] == 2000, "without the key it pulls"
+
+
+@pytest.mark.parametrize("end", ["resume", "time is up"])
+def test_a_latch_that_stays_is_held_released_and_not_pulled_at(end):
+    run = releasing("latch2")
+    stands, noted = run.profile_X_TA, 0
+    for _ in range(5000):
+        run.step()
+        noted += bool(run.guidance_fault & INTERVAL)
+        assert run.mechanism_command == RELEASE
+        np.testing.assert_array_equal(run.profile_X_TA, stands)
+    assert (run.phase, run.end_cause, noted) == (PHASE["hold"], END["captured"], 1)
+    if end == "resume":
+        run.step("resume")
+        assert run.phase == PHASE["retreat"]
+    else:
+        run.step("park", -1.0)
+        assert run.phase == PHASE["ended"]
+    assert run.end_cause == END["captured"]
+
+
 def test_time_and_load_limits():
     run = Run(contact_max_s=2.0).fly()
     began = run.tick

@@ -268,6 +268,11 @@ def test_the_retreat_waits_for_the_sensors_of_the_latches(holds):
 
 def test_what_is_not_released_is_held_until_the_operator_says_otherwise():
     run = finishing()
+    noted = 0
+    while run.phase == "finish":
+        run.tick("latch1")
+        noted += bool(run.sample["guidance_fault"][0] & BITS["guidance_fault"]["sequence_interval"])
+    assert run.phase == "hold" and noted == 1
     run.tick("latch1", seconds=20.0)
     assert run.phase == "hold"
     command(run, "resume")

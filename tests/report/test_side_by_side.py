@@ -9,6 +9,7 @@ from hil_server.config import SHIPPED
 from hil_server.log.reader import read_log
 from hil_server.report.side_by_side import compared, table_of, write_page
 from hil_server.run.programme import load_programme
+from rt_kernels.extends import read_tables
 
 PROGRAMME = SHIPPED / "programmes" / "damper_comparison.toml"
 
@@ -43,10 +44,27 @@ def test_the_modified_damper_halves_the_loads_of_the_expert_case(run):
         figures = by[name]["figures"]
         assert figures["axial_n"] <= 0.8 * existing["axial_n"] and figures["lateral_n"] <= 1.1 * existing["lateral_n"], name
     assert all(d["figures"]["penetration_m"] < 0.002 for d in by.values())
+    # 6.4, figure 6.4.4: both limiters are met; the force passes the existing hinge nearly through its centre, the one at the base at an arm
+    modified = by["modified"]["figures"]
+    assert 1000.0 < modified["limiter_n"] < 0.7 * existing["limiter_n"]
+    assert existing["limiter_arm_m"] < 0.05 and 0.15 < modified["limiter_arm_m"] < 0.25
     # and they are the figures of the logs
     for d in by.values():
         log = read_log(d["log"])
         assert d["figures"]["axial_n"] == pytest.approx(log.records["F_T"][:, 0].max(), rel=1e-9)
+
+
+def test_existing_and_modified_are_compared_with_the_same_clearance_of_the_limiter():
+    """From both ends of the linings to the head's centre in the undisturbed units; the programme flies these files."""
+    files = [SHIPPED / "mechanisms" / f"probe_cone_{name}.toml" for name in ("existing", "modified_short")]
+    units = [read_tables(file) for file in files]
+    ahead, rear = ([unit["exit_x_m"] + unit["probe_length_m"] - unit[f"lining_{end}_m"][0] for unit in units] for end in ("front", "rear"))
+    assert ahead == pytest.approx([0.35, 0.35]) and rear == pytest.approx([0.60, 0.60])
+    for key in ("cone_profile_m", "probe_length_range_m", "bend_forward", "bend_return"):
+        assert units[1].get(key, units[0][key]) == units[0][key], key
+    assert all(a["lining_front_m"][1] == units[0]["lining_front_m"][1] for a in units)
+    flown = {v.design: v.config.paths["mechanism"].name for v in load_programme(PROGRAMME)[1]}
+    assert [flown["existing"], flown["modified"]] == [file.name for file in files]
 
 
 def test_the_page_says_which_is_better_and_by_how_much(run):

@@ -172,7 +172,7 @@ def test_undocking_from_the_completed_docking_separates_at_the_speed_of_the_push
     assert -out["V_TA"][last, 0] == pytest.approx(np.sqrt(2 * energy / reduced), rel=0.02)
     # straight back: no nodding, of roll what was left in the play of the grooves; and the kinetic energy that the craft have gained is
     # that of the motion apart
-    assert np.abs(out["V_TA"][last, 1:3]).max() < 1e-3 and np.degrees(np.abs(out["V_TA"][last, 4:]).max()) < 0.001
+    assert np.abs(out["V_TA"][last, 1:3]).max() < 1e-3 and np.degrees(np.abs(out["V_TA"][last, 4:]).max()) < 0.002
     assert np.degrees(abs(out["V_TA"][last, 3])) < 0.03
     gained = out["kinetic_energy"][last] - out["kinetic_energy"][release]
     assert gained == pytest.approx(0.5 * reduced * out["V_TA"][last, 0] ** 2, rel=0.005)

@@ -42,9 +42,9 @@ def test_N14_course_with_the_movable_limiter():
 
 
 def test_N15_angular_amplitude_is_smaller_with_the_movable_limiter():
-    """Limiter forward, no retraction, both models inside their range: the tilt between the craft reaches 8.9 deg with the fixed limiter and
-    3.4 deg with the movable one. The text has "about 1.5 times" for its expert case and its own dimensions; the shipped, invented ones give
-    2.6."""
+    """Limiter forward, no retraction, both models inside their range: the tilt between the craft reaches 8.8 deg with the fixed limiter and
+    3.3 deg with the movable one. The text has "about 1.5 times" for its expert case and its own dimensions; the shipped, invented ones give
+    2.7."""
     initial = dict(vx=0.10, miss=(0.0301, -0.02), angles=(0.02, -0.02, 0.01), w=(0.0, 0.005, 0.005), duration=180.0,
                    overrides=("mechanism.motor_stall_n_m=0.0",))
     amplitude = []
@@ -56,4 +56,4 @@ def test_N15_angular_amplitude_is_smaller_with_the_movable_limiter():
         # swung out and on its way back: an amplitude, not a drift that was cut off
         assert tilt[-1] < 0.98 * tilt.max()
         amplitude.append(tilt.max())
-    assert amplitude == [pytest.approx(8.90, rel=0.03), pytest.approx(3.39, rel=0.03)]
+    assert amplitude == [pytest.approx(8.80, rel=0.03), pytest.approx(3.27, rel=0.03)]

@@ -20,7 +20,7 @@ def test_shipped_configurations_are_marked_synthetic_and_build():
     # what friction is below its limit the file states; without it, it follows from the sub-steps, as in logs of older files
     friction = existing.pop("friction_damping_max_n_s_per_m")
     assert friction == 0.5 * existing["contact_mass_kg"] / (5e-4 / DECLARED["substeps"].default)
-    assert existing.pop("substeps") == 4  # latches bear together: half of what one contact's friction needs
+    assert existing.pop("substeps") == 8  # latches and rollers bear together: a quarter of what one contact's friction needs
     for key, value in existing.items():
         assert value == DECLARED[key].default, key
     for name in ("probe_cone_existing", "probe_cone_modified", "probe_cone_movable_limiter"):
