@@ -7,6 +7,7 @@ died is run again; after three deaths it is run case by case, and a case that st
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -59,10 +60,11 @@ def prepare(plan: Plan, folder: Path) -> None:
                 "another test, box, seed or number of cases; choose another --out"
             )
     else:
-        _write_whole(card, json.dumps(mine, indent=2).encode())
-        _write_whole(folder / "test.toml", plan.base.as_toml().encode())
-    for leftover in (folder / "parts").glob("*.tmp"):
-        leftover.unlink()
+        for file, text in ((card, json.dumps(mine, indent=2)), (folder / "test.toml", plan.base.as_toml())):
+            with files.whole(file) as unfinished:
+                unfinished.write_text(text, encoding="utf-8")
+    for leftover in (folder / "parts").glob(".*"):  # of a process that was killed
+        shutil.rmtree(leftover)
 
 
 def _card(file: Path) -> Document:
@@ -177,10 +179,9 @@ def write_part(file: Path, rows: list[Document]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    temporary = file.with_suffix(".tmp")
     columns = dict.fromkeys(key for row in rows for key in row)  # a case that failed has no channels
-    pq.write_table(pa.table({key: [row.get(key) for row in rows] for key in columns}), temporary, compression="zstd")
-    os.replace(temporary, file)
+    with files.whole(file) as unfinished:
+        pq.write_table(pa.table({key: [row.get(key) for row in rows] for key in columns}), unfinished, compression="zstd")
 
 
 def _read_part(part: Path) -> "pa.Table":
@@ -205,9 +206,3 @@ def read_results(folder: Path) -> "pa.Table":
         return pa.concat_tables(tables, promote_options="permissive").sort_by("number")
     except (pa.ArrowException, UnicodeDecodeError, KeyError) as error:
         raise ConfigurationError(f"{folder / 'parts'}: results of different kinds: {' '.join(str(error).split())}") from None
-
-
-def _write_whole(file: Path, data: bytes) -> None:
-    temporary = file.with_suffix(".tmp")
-    temporary.write_bytes(data)
-    os.replace(temporary, file)

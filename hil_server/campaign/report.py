@@ -15,6 +15,7 @@ from hil_server.campaign.plan import Plan
 from hil_server.campaign.sensitivity import Index
 from hil_server.campaign.statistics import column, magnitude, rank_correlation, standing, unjudged, wilson
 from hil_server.config import model
+from hil_server.config.files import whole
 from hil_server.pages.figures import COLOURS, embedded
 from hil_server.pages.html import document, pill, section, table_html, text, verdict_html
 from hil_server.values import Document
@@ -73,9 +74,8 @@ def write(plan: Plan, table: "pa.Table", summary: Document, worst: list[Document
         section("What was varied", _conditions(plan, table, indices or {})),
         *_channels(summary),
     ]  # fmt: skip
-    temporary = file.with_suffix(".tmp")
-    temporary.write_text(document(f"Campaign {plan.name}", parts), encoding="utf-8")
-    os.replace(temporary, file)
+    with whole(file) as unfinished:
+        unfinished.write_text(document(f"Campaign {plan.name}", parts), encoding="utf-8")
 
 
 def _craft(vehicle: Document) -> str:

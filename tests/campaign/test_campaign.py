@@ -200,9 +200,10 @@ def test_interrupted_campaign_goes_on_without_repeating(tmp_path):
     kept = execution.part_file(cut, (0, 2))
     stamp = kept.stat().st_mtime_ns
     lost.unlink()
-    (cut / "parts" / "cases-0000002-0000003.tmp").write_bytes(b"half a file")
+    (left := cut / "parts" / ".cases-0000002-0000003.parquet-abc").mkdir()
+    (left / "cases-0000002-0000003.parquet").write_bytes(b"half a file")
     execution.run(p, cut, workers=1)
-    assert kept.stat().st_mtime_ns == stamp and not list((cut / "parts").glob("*.tmp"))
+    assert kept.stat().st_mtime_ns == stamp and not left.exists()
     assert rows(whole) == rows(cut)
     with pytest.raises(ConfigurationError, match="another campaign|holds campaign"):
         execution.prepare(plan(tmp_path, 8), cut)
@@ -252,6 +253,20 @@ def test_dask_gives_the_same_table_with_one_worker_or_three_one_of_them_killed(t
 def test_no_scheduler_is_a_clear_error(tmp_path):
     with pytest.raises(ConfigurationError, match="no Dask scheduler"):
         execution.run(plan(tmp_path), tmp_path / "x", scheduler="tcp://127.0.0.1:1")
+
+
+def test_ctrl_c_while_a_piece_is_written_leaves_nothing_beside_the_pieces(tmp_path, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet")
+    write = pq.write_table
+
+    def pressed(*arguments, **keys):
+        write(*arguments, **keys)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(pq, "write_table", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        execution.write_part(tmp_path / "cases-0000000-0000001.parquet", [{"number": 0}, {"number": 1}])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_verb_resumes_after_sigkill(tmp_path):
