@@ -1,9 +1,9 @@
 """Arms of URDF on a bus in a docking: captured, and moved as Pinocchio recomputes it from the log and the URDF file.
 
 The reference has of the run what its log says: wrench between the ports, wrench of the craft's own control, pose and twist when the loop
-closes, joints' places there. Bodies and joints of the arm are Pinocchio's own reading of the URDF file; bus, tool, springs and servos are
-those of the craft file that the log carries. It integrates by Runge-Kutta of fourth order, the contact linear between ticks. The crafts
-take steps of second order at 2 kHz: those of first order have the centre of mass 9 um and loads 0.2 % off.
+closes, joints' places there. Bodies, joints, dampers and drives of the arm are Pinocchio's own reading of the URDF file; bus, tool, springs
+and servos are those of the craft file that the log carries. It integrates by Runge-Kutta of fourth order, the contact linear between ticks.
+The crafts take steps of second order at 2 kHz: those of first order have the centre of mass 9 um and loads 0.2 % off.
 """
 
 import shutil
@@ -85,7 +85,6 @@ SPRING = """
 name = "{name}"
 angle_deg = {angle}
 stiffness_n_m_per_rad = {stiffness}
-damping_n_m_s_per_rad = {damping}
 """
 FINGER = """
 [[joint]]
@@ -108,8 +107,7 @@ def seven_joints():
     """The docking unit on the bus, the arm on springs; the gripper shut: its second finger follows the first."""
     text = BUS.format(root="link0", elbow="link4", rotation=Rotation.from_euler("z", 30, degrees=True).as_quat().tolist())
     for k, angle in enumerate((20.0, -30.0, 10.0, -120.0, 15.0, 100.0, 40.0)):
-        text += SPRING.format(name=f"joint{k + 1}", angle=angle, stiffness=(80.0, 80.0, 40.0, 40.0, 12.0, 8.0, 4.0)[k],
-                              damping=(2.0, 2.0, 1.0, 1.0, 0.2, 0.1, 0.05)[k])  # fmt: skip
+        text += SPRING.format(name=f"joint{k + 1}", angle=angle, stiffness=(80.0, 80.0, 40.0, 40.0, 12.0, 8.0, 4.0)[k])
     return text + FINGER + ON_BUS
 
 
@@ -162,8 +160,6 @@ class Reference:
         self.rest = np.radians(of("angle_deg"))
         self.spring, self.servo, self.servo_damper = (of(f"{key}_per_rad") for key in ("stiffness_n_m", "servo_stiffness_n_m",
                                                                                        "servo_damping_n_m_s"))  # fmt: skip
-        damper = of("damping_n_m_s_per_rad")
-        self.damper = np.where(damper > 0.0, damper, self.model.damping[6:])
         self.model.armature = np.concatenate([np.zeros(6), of("armature_kg_m2")])
         self.data, self.carrier = self.model.createData(), self.model.getJointId(carrier)
 
@@ -182,7 +178,7 @@ class Reference:
 
     def torques(self, q, v):
         x, rate, effort = q[7:] - self.rest, v[6:], self.model.effortLimit[6:]
-        own = -self.spring * x - self.damper * rate
+        own = -self.spring * x - self.model.damping[6:] * rate
         return np.concatenate([np.zeros(6), own + np.clip(-self.servo * x - self.servo_damper * rate, -effort, effort)])
 
     def acceleration(self, q, v, contact, control):
