@@ -3,7 +3,7 @@
 The reference has of the run what its log says: wrench between the ports, wrench of the craft's own control, pose and twist when the loop
 closes, joints' places there. Bodies, joints, dampers and drives of the arm are Pinocchio's own reading of the URDF file; bus, tool, springs
 and servos are those of the craft file that the log carries. It integrates by Runge-Kutta of fourth order, the contact linear between ticks.
-The crafts take steps of second order at 2 kHz: those of first order have the centre of mass 9 um and loads 0.2 % off.
+The crafts take steps of second order at 2 kHz: those of first order have the centre of mass 9 um and loads 0.3 % off.
 """
 
 import shutil
@@ -42,7 +42,7 @@ inertia_kg_m2 = [[90.0, 2.0, -1.0], [2.0, 110.0, 3.0], [-1.0, 3.0, 105.0]]
 [[body]]
 name = "{root}"
 parent = "bus"
-position_m = [0.5, 0.0, 0.1]
+position_m = {place}
 rotation_xyzw = {rotation}
 
 [[interface]]
@@ -94,18 +94,20 @@ mode = "locked"
 
 
 def six_joints():
-    """The docking unit on the flange, the joints held by servos whose drives give what the URDF file allows."""
-    text = BUS.format(root="base_link", elbow="forearm", rotation=Rotation.from_euler("y", 5, degrees=True).as_quat().tolist())
+    """The docking unit on the flange, the joints held by servos; the drive of the second wrist joint comes to its limit."""
+    text = BUS.format(root="base_link", elbow="forearm", place=[0.5, -0.12, -0.16],
+                      rotation=Rotation.from_euler("y", 2, degrees=True).as_quat().tolist())  # fmt: skip
     names = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
-    for k, (name, angle) in enumerate(zip(names, (10.0, -50.0, 90.0, 140.0, -90.0, 20.0), strict=True)):
-        gains = {"stiffness": 1500.0, "damping": 40.0, "armature": 2.0} if k < 3 else {"stiffness": 500.0, "damping": 10.0, "armature": 0.5}
-        text += SERVO.format(name=name, angle=angle, **gains)
+    for k, (name, angle) in enumerate(zip(names, (-2.0, -50.0, 90.0, 140.0, -90.0, 20.0), strict=True)):
+        stiffness, damping, armature = (1500.0, 150.0, 2.0) if k < 3 else (500.0, 30.0, 0.5)
+        text += SERVO.format(name=name, angle=angle, stiffness=stiffness, damping=damping, armature=armature)
     return text + TOOL
 
 
 def seven_joints():
     """The docking unit on the bus, the arm on springs; the gripper shut: its second finger follows the first."""
-    text = BUS.format(root="link0", elbow="link4", rotation=Rotation.from_euler("z", 30, degrees=True).as_quat().tolist())
+    text = BUS.format(root="link0", elbow="link4", place=[0.5, 0.0, 0.1],
+                      rotation=Rotation.from_euler("z", 30, degrees=True).as_quat().tolist())  # fmt: skip
     for k, angle in enumerate((20.0, -30.0, 10.0, -120.0, 15.0, 100.0, 40.0)):
         text += SPRING.format(name=f"joint{k + 1}", angle=angle, stiffness=(80.0, 80.0, 40.0, 40.0, 12.0, 8.0, 4.0)[k])
     return text + FINGER + ON_BUS
@@ -246,7 +248,7 @@ def test_an_arm_of_urdf_docks_and_moves_as_pinocchio_says(tmp_path, arm):
     assert np.ptp(centres[:, 0]) > 0.05
     assert np.linalg.norm(centres - r["X_NC"][free, :3], axis=1).max() < 1e-6
     assert np.abs(joints - joints[0]).max() > 0.025
-    assert np.abs(joints - found).max() < 3e-4
+    assert np.abs(joints - found).max() < 5e-4
     for part in (slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)):
         peak = np.linalg.norm(interfaces[:, part], axis=1).max()
         assert peak > 1.0
