@@ -1175,6 +1175,9 @@ cdef void find_push(const Params *p, const CraftParams *craft, CraftState *s, Wo
         w.pushed[i] -= w.a[i]
         w.a[i] = w.rates[i]
     w.f_ext[craft.port.body] = loaded
+    if craft.n_sensors + craft.n_interfaces > 0:
+        # what they feel is with the wrench
+        accelerate_craft(craft, s, w, NULL)
 
 
 cdef void end_step(Self *self) noexcept nogil:

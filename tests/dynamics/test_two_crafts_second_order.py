@@ -289,3 +289,11 @@ def test_wheels_and_sensors_fly_with_it():
     assert found["wheel_rate_A"][-1, 0] == pytest.approx(0.4 / 0.35, rel=1e-3)
     assert farthest(found[-1:], expected[-1:]) < 1e-5
     assert aux[-1, AUX["sensor_rate"]][:3] == pytest.approx(both[0][1][-1, AUX["sensor_rate"]][:3], abs=1e-5)
+
+
+def test_sensors_and_interfaces_feel_the_wrench_between_the_ports():
+    """As with the first order, the blows of the contact included."""
+    expected, found = (fly(make(pair(craft)), 80, F_T_corrected=pulse)[1] for craft in (equipped(), second(equipped())))
+    for name in ("sensor_acceleration", "interface_wrench"):
+        size = np.abs(expected[:, AUX[name]]).max()
+        np.testing.assert_allclose(found[1:, AUX[name]], expected[1:, AUX[name]], atol=5e-3 * size, err_msg=name)

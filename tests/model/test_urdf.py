@@ -258,12 +258,36 @@ def test_a_craft_of_urdf_has_limits_and_drives_as_pinocchio_reads_them(tmp_path)
     assert craft.settings("a_second").effort == 5.0 and craft.settings("a_second").lower == -np.inf
     assert craft.settings("slide").angle == 0.1 and craft.links[0].joint == "free"
     assert next(link for link in craft.links if link.joint_name == "z_first").damping == 0.3
-    for words in (r"joint 'slide': <mimic> \(joint z_first, multiplier 2, offset 0.1\): the joint moves by itself",
+    for words in (r"joint 'slide': <mimic> \(joint z_first, multiplier 2, offset 0.1\): locked at 0.1 m, does not follow when 'z_f",
                   r"joint 'a_second': <safety_controller> \(k_velocity 10, soft_lower_limit -1\): not in the model",
-                  r"joint 'slide': stands at 0.1 m, its stop", r"<visual> of links: 2 dropped", r"<transmission>: 1 dropped",
+                  r"<visual> of links: 2 dropped", r"<transmission>: 1 dropped",
                   r"joint 'loose': .*dynamics.*floating joint"):  # fmt: skip
         assert any(re.search(words, line) for line in dropped), (words, dropped)
-    assert len(dropped) == 7  # and the stops of the continuous joint
+    assert len(dropped) == 6  # and the stops of the continuous joint
+
+
+@pytest.mark.parametrize(("mimics", "mode", "angle", "words"), [
+    ({"slide": 'joint="z_first" multiplier="2" offset="0.3"'}, "locked", 1.1, "locked at 1.1 m, does not follow when 'z_first' moves"),
+    # over another one, -2 (0.5 z + 0.2) + 1.6, z at its stop of 0.4
+    ({"slide": 'joint="a_second" multiplier="-2" offset="1.6"', "a_second": 'joint="z_first" multiplier="0.5" offset="0.2"'}, "locked",
+     0.8, "locked at 0.8 m"),
+    ({"slide": 'joint="z_first" offset="4"'}, "free", 0.0, "the joint moves by itself: joint 'slide': angle 4.4 is not between the stops"),
+    ({"slide": 'joint="a_second"', "a_second": 'joint="slide"'}, "free", 0.0, "itself: it follows itself, slide -> a_second -> slide"),
+    ({"slide": 'joint="m_weld"'}, "free", 0.0, "itself: no joint of one degree of freedom 'm_weld'"),
+    ({"slide": 'multiplier="2"'}, "free", 0.0, "itself: no joint of one degree of freedom 'None'"),
+    ({"m_weld": 'joint="slide"'}, "free", 0.0, "itself: no joint of one degree of freedom 'm_weld'"),
+    ({"slide": 'joint="z_first" multiplier="1e300" offset="-inf"'}, "free", 0.0, "itself: its place is -inf"),
+])  # fmt: skip
+def test_a_joint_that_follows_another_is_locked_where_that_puts_it(tmp_path, mimics, mode, angle, words):
+    text = sample_urdf()
+    for name, values in mimics.items():
+        text = re.sub(rf'(<joint name="{name}".*?)(</joint>)', rf"\1<mimic {values}/>\2", text)
+    start = text.index('<joint name="z_first"')
+    (file := tmp_path / "follows.urdf").write_text(text[:start] + text[start:].replace('lower="-3"', 'lower="0.4"', 1))
+    craft, dropped = read_urdf_craft(file)
+    slide = craft.settings("slide")
+    assert (slide.mode, slide.angle) == (mode, pytest.approx(angle))
+    assert any(words in line and "<mimic>" in line for line in dropped), dropped
 
 
 def test_a_craft_of_urdf_moves_as_pinocchio_says(sample):

@@ -73,7 +73,7 @@ def test_urdf_names_what_it_drops(tmp_path, capsys):
     file.write_text(f'<robot name="r">{link.format("a", visual)}{link.format("b", "")}{joint}</robot>')
     assert main(["craft", str(file)]) == 0
     out = capsys.readouterr().out
-    assert "Not in the model" in out and "joint 'j': <mimic> (joint j): the joint moves by itself" in out and "<visual> of links: 1" in out
+    assert "Not in the model" in out and "moves by itself: it follows itself, j -> j" in out and "<visual> of links: 1" in out
     assert main(["craft", str(file), "--held"]) == 0
     assert "fixed root_joint" in capsys.readouterr().out
 
