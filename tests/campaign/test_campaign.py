@@ -230,6 +230,7 @@ def test_killed_workers_cases_are_run_again(tmp_path):
     assert found[11] == alone
 
 
+@pytest.mark.filterwarnings("ignore:Creating scratch directories")  # of a machine that takes a second for it
 def test_dask_gives_the_same_table_with_one_worker_or_three_one_of_them_killed(tmp_path):
     distributed = pytest.importorskip("distributed")
     p = plan(tmp_path, 12)
