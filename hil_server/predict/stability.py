@@ -74,59 +74,59 @@ class Loop:
     lead: tuple[float, float] = (0.0, 0.0)
     period_s: float = 1e-3
 
-    def gain(self, s: complex) -> complex:
-        """G(s): force in the model over what it would be without the stand, C H e^{-st}.
+    def gain(self, s: np.ndarray) -> np.ndarray:
+        """G(s), (n,) complex: force in the model over what it would be without the stand, C H e^{-st}.
 
         The integrator's rates belong to the middle of the tick that has led to the pose, its accelerations to the tick's start: half a
         tick and a whole one before the pose."""
-        half = cmath.exp(-0.5 * s * self.period_s)
-        lead = 1.0 + self.lead[0] * s * half + self.lead[1] * s * s * half * half
+        half = np.exp(-0.5 * s * self.period_s)
+        late: np.ndarray = (1.0 + self.lead[0] * s * half + self.lead[1] * s * s * half * half) * np.exp(-s * self.delay_s)
         if self.frequency_hz <= 0:
-            return lead * cmath.exp(-s * self.delay_s)
+            return late
         w = 2 * math.pi * self.frequency_hz
-        return lead * w * w / (s * s + 2 * self.damping * w * s + w * w) * cmath.exp(-s * self.delay_s)
+        late *= w * w / (s * s + 2 * self.damping * w * s + w * w)
+        return late
 
-    def root(self, frequency_hz: float, zeta: float) -> complex:
-        """The contact's root: followed from the undelayed one while the loop is brought in, so that no other root is taken for it."""
+    @np.errstate(all="ignore")
+    def roots(self, frequency_hz: np.ndarray, zeta: float) -> np.ndarray:
+        """Roots (n,) of the contact at the frequencies (n,) Hz: each followed from the undelayed one while the loop is brought in, so that
+        no other root is taken for it."""
         w = 2 * math.pi * frequency_hz
-        s = complex(-zeta * w, w * math.sqrt(1 - zeta * zeta))
+        s: np.ndarray = w * complex(-zeta, math.sqrt(1 - zeta * zeta))
         for part in np.linspace(0.0, 1.0, 41)[1:].tolist():
+            left = np.arange(len(s))
             for _ in range(30):
-                value = self._characteristic(s, w, zeta, part)
-                step = 1e-6 * w
-                slope = (self._characteristic(s + step, w, zeta, part) - value) / step
-                change = value / slope
-                s -= change
-                if abs(change) < 1e-12 * w:
+                at, of = s[left], w[left]
+                value = self._characteristic(at, of, zeta, part)
+                step = 1e-6 * of
+                change = value * step / (self._characteristic(at + step, of, zeta, part) - value)
+                s[left] = at - change
+                left = left[~(np.abs(change) < 1e-12 * of)]
+                if not left.size:
                     break
         return s
 
-    def _characteristic(self, s: complex, w: float, zeta: float, part: float) -> complex:
-        return s * s + (2 * zeta * w * s + w * w) * (1.0 + part * (self.gain(s) - 1.0))
+    def _characteristic(self, s: np.ndarray, w: np.ndarray, zeta: float, part: float) -> np.ndarray:
+        value: np.ndarray = s * s + (2 * zeta * w * s + w * w) * (1.0 + part * (self.gain(s) - 1.0))
+        return value
 
     def restitution(self, frequency_hz: float, zeta: float) -> float:
         """The root law; it leaves out what the start of the contact does."""
-        s = self.root(frequency_hz, zeta)
+        s = complex(self.roots(np.array([frequency_hz]), zeta)[0])
         return math.exp(math.pi * s.real / s.imag) if s.imag > 0 else math.inf
 
 
 def latched_limit(loop: Loop, zeta: float, highest_hz: float = 100.0) -> float:
-    """Highest frequency of a two-sided (latched) mode that does not grow, Hz: first crossing of Re s = 0, by bisection on a fine grid."""
-
-    def grows(f: float) -> bool:
-        return loop.root(f, zeta).real > 0.0
-
-    grid = np.geomspace(0.05, highest_hz, 200)
-    low = 0.0
-    for f in grid:
-        if grows(float(f)):
-            high = float(f)
-            for _ in range(40):
-                middle = 0.5 * (low + high)
-                low, high = (low, middle) if grows(middle) else (middle, high)
-            return low
-        low = float(f)
-    return highest_hz
+    """Highest frequency of a two-sided (latched) mode that does not grow, Hz: first crossing of Re s = 0, between ever finer grids."""
+    low, grid = 0.0, np.geomspace(0.05, highest_hz, 200)
+    for _ in range(4):  # to 4e-8 of the frequency
+        growing = np.flatnonzero(loop.roots(grid, zeta).real > 0.0)
+        if not growing.size:
+            return float(grid[-1])
+        first = int(growing[0])
+        low, high = float(grid[first - 1]) if first else low, float(grid[first])
+        grid = np.linspace(low, high, 101)[1:]
+    return low
 
 
 # -------------------------------------------------------------------------------------------------------- six dimensions

@@ -164,13 +164,16 @@ def mutations(document, path, parameter):
 
 
 def loads(document, kind):
-    """The mutations of a file, those together that one load answers: a key's kind and limits are judged by themselves. One of its own has
-    what is no fault, what only the whole table shows, and `part`, which declares the other keys."""
-    shared = []
+    """The mutations of a file, those together that one load answers: a key's kind and limits are judged by themselves, and all that is no
+    fault goes together. One of its own has what only the whole table shows, and `part`, which declares the other keys."""
+    shared, harmless = [], []
     for path in leaves(document):
         for mutation in mutations(document, path, parameter_of(kind, document, path)):
-            if mutation.whole or not mutation.words or path[-1] == "part":
+            if mutation.whole or path[-1] == "part":
                 yield [mutation]
+                continue
+            if not mutation.words:
+                harmless.append(mutation)
                 continue
             # a list of tables and a key in it do not go together
             free = (load for load in shared if all(m.path[: len(path)] != path[: len(m.path)] for m in load))
@@ -178,6 +181,8 @@ def loads(document, kind):
                 shared.append(load := [])
             load.append(mutation)
     yield from shared
+    if harmless:
+        yield harmless
 
 
 def step_of(test):
@@ -228,8 +233,9 @@ def test_every_key_is_held(tree, file):
     kind = FILES[file]
     target = tree.home / file
     document = read_tables(target)
-    tried = 0
-    for load in loads(document, kind):
+    tried, todo = 0, list(loads(document, kind))
+    while todo:
+        load = todo.pop()
         changed = copy.deepcopy(document)
         for mutation in load:
             change(changed, mutation.path, mutation.value, mutation.new_key)
@@ -240,6 +246,9 @@ def test_every_key_is_held(tree, file):
             lines = error.faults
         else:
             lines = ()
+        if lines and len(load) > 1 and not load[0].words:
+            todo += [load[::2], load[1::2]]  # without one key another may be needed
+            continue
         for mutation in load:
             tried += 1
             case = f"{file}: {mutation.name}: {mutation.what}: {lines}"
