@@ -19,11 +19,13 @@ Every pose is `position_m` with either `angles_deg` (yaw about Y, pitch about Z,
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -722,6 +724,12 @@ def _structure(kind: str, d: dict) -> tuple[Frame, np.ndarray, np.ndarray, np.nd
 
 def _flexible(kind: str, d: dict, loads: Mapping[str, np.ndarray]) -> ModalBody:
     """Modal body of a beam or truss. loads: node -> mass matrix (6, 6) of what is fixed there."""
+    return _modes_of(kind, json.dumps(d), json.dumps({name: M.tolist() for name, M in loads.items()}))
+
+
+@lru_cache(maxsize=64)  # a run asks for its crafts several times, a truss takes half a second
+def _modes_of(kind: str, table: str, carried_there: str) -> ModalBody:
+    d, loads = json.loads(table), json.loads(carried_there)
     frame, root, tip, p_root, p_tip = _structure(kind, d)
     averaged = kind == "truss" and d["mode_set"] == "free_free"
     if d["mode_set"] == "clamped":
