@@ -4,7 +4,9 @@ A page is run in order in a copy of the tree. What takes longer than some ten se
 tools/run_snippets.py --clone FOLDER` runs all of it on a fresh clone.
 """
 
+import os
 import re
+import shutil
 import sys
 import tomllib
 from importlib.util import find_spec
@@ -30,9 +32,30 @@ MARK = re.compile(
 )
 
 
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    """Copies of the tree that no page has changed: some thousand files each."""
+    return []
+
+
 @pytest.mark.parametrize("page", RUN, ids=lambda p: p.name)
-def test_page(page, tmp_path):
-    Runner(run_snippets.copy(tmp_path / "hil-server"), patience_s=300.0).page(page)
+def test_page(page, trees, tmp_path_factory):
+    tree = trees.pop() if trees else run_snippets.copy(tmp_path_factory.mktemp("page") / "hil-server")
+    before = files_of(tree)
+    Runner(tree, patience_s=300.0).page(page)
+    for made in set(tree.iterdir()) - before.keys():
+        shutil.rmtree(made) if made.is_dir() else made.unlink()
+    if files_of(tree) == before:
+        trees.append(tree)
+
+
+def files_of(tree):
+    """Top of the tree, and time of the last change of each file; compiled modules are left out."""
+    found = {path: 0 for path in tree.iterdir()}
+    for folder, inner, files in os.walk(tree):
+        inner[:] = [name for name in inner if name != "__pycache__"]
+        found |= {Path(folder, name): Path(folder, name).lstat().st_mtime_ns for name in files}
+    return found
 
 
 @pytest.mark.parametrize("block", TOML, ids=lambda b: b.where)

@@ -47,7 +47,7 @@ BLOCK = re.compile(
 )
 EXIT_CODE = re.compile(r"#.*\bexit code (\d+)")
 KINDS = ("test", "stand", "craft", "mechanism", "programme", "campaign")
-NOT_COPIED = (".git", ".venv", ".ci", "build", "runs", ".pytest_cache", ".mypy_cache", ".ruff_cache", "*.egg-info")
+NOT_COPIED = (".git", ".venv", ".ci", "build", "runs", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", "*.egg-info")
 SESSION = """
 import json, sys, traceback
 names = {}
