@@ -167,7 +167,8 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
         s.together = s.together + dt if aligned(p, o) else 0.0
         if s.together > p.keys.complete_hold:
             s.sequence = SEQUENCE_COMPLETE
-    run_docked(p, s, o)
+    if s.sequence == before:  # the time in it begins at zero
+        run_docked(p, s, o)
     if s.sequence == before and s.interval > interval_limit(p, s):
         s.sequence = SEQUENCE_MANUAL
         o.guidance_fault |= GUIDANCE_FAULT_SEQUENCE_INTERVAL

@@ -130,7 +130,7 @@ def by_hand(path):
 
 
 # of each shipped programme, those variants that between them go through every moment
-PARTS = {"whole_dockings": ("UNDOCKING", "MODIFIED"), "damper_comparison": ("CENTRAL-EXISTING", "CENTRAL-MODIFIED"), "ring_cases": ("P-3",)}
+PARTS = {"whole_dockings": ("RING", "MODIFIED"), "damper_comparison": ("CENTRAL-EXISTING", "CENTRAL-MODIFIED"), "ring_cases": ("P-3",)}
 
 
 @pytest.fixture(scope="module", params=PARTS)
@@ -140,6 +140,8 @@ def programme(request, tmp_path_factory):
     head, *variants = text.split("[[variant]]")
     rest = "".join(re.findall(r"\[\[requirement\]\][^\[]*", variants[-1]))
     chosen = [v.split("[[requirement]]")[0] for v in variants if any(f'number = "{n}"\n' in v for n in PARTS[request.param])]
+    if request.param == "whole_dockings":  # the ring parts again, in a tenth of the time of the central unit
+        chosen[1] = chosen[1].replace('"complete"', '"separated"').replace("set = { ", 'set = { "guidance.undock" = true, ')
     head = re.sub(r'^test = "(?!programmes)', 'test = "programmes/', head, flags=re.M)
     (out / "part.toml").write_text("[[variant]]".join([head, *chosen]) + rest)
     code = main(["simulate", str(out / "part.toml"), "--quiet", "--no-report", "--out", str(out), "--json", str(out / "said.json")])
