@@ -8,7 +8,7 @@ from libc.math cimport sqrt
 
 from rt_kernels.algebra.values cimport Vec3, add, dot, mat_vec, mul, put, sub, twist_of, vec, xyz
 from rt_kernels.contact.planes cimport PlanePlace, plane_place
-from rt_kernels.contact.primitives cimport Contact, FACE, segment_circle, sphere_in_cavity
+from rt_kernels.contact.primitives cimport Contact, FACE, fill_contact, segment_circle, sphere_in_cavity
 from rt_kernels.codes cimport (MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_LEVER1_CONTACT,
                                MECHANISM_SIGNAL_LIMITER_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS)
 from rt_kernels.mechanisms.probe_cone.contact_sums cimport Body, Sums, apply_force, contact_reaction
@@ -51,12 +51,26 @@ cdef inline bint mouth_contact(const Unit *u, Vec3 P, Vec3 L, Contact *found) no
     return dot(sub(vec(found.r), P), L) <= dot(L, L)
 
 
+cdef inline bint end_in_cone(const Unit *u, Vec3 P, Contact *found) noexcept nogil:
+    """End of a lining behind the face of the cone that begins at the mouth."""
+    cdef double rho = sqrt(P.y * P.y + P.z * P.z), tx = u.cone.tx[1], tr = u.cone.tr[1]
+    cdef double dx = P.x - u.mouth.x, dr = rho - u.mouth_radius
+    cdef double along = dx * tx + dr * tr, behind = dr * tx - dx * tr
+    if along < 0.0 or along > u.cone.length[1] or behind <= 0.0:
+        return False
+    fill_contact(&P.x, 0.0, behind, -tr, tx * P.y / rho, tx * P.z / rho, FACE, 1, found)
+    return True
+
+
 cdef void limiter_contacts(Unit *u, Body *limiter, Sums *sums) noexcept nogil:
-    """Linings of the limiter: edges against the mouth circle, both end points against cones and rim."""
+    """Linings of the limiter: edges against the mouth circle, both end points against cones and rim. An edge that bears on the mouth and
+    its rear end behind the cone's face are one contact, the shorter way out: depth and force do not jump where the one follows the other."""
     cdef Contact found[4]
+    cdef Contact end
     cdef Vec3 front, run, rear
     cdef double normal
     cdef double tilt = limiter.R.yx * limiter.R.yx + limiter.R.zx * limiter.R.zx
+    cdef bint bears
     cdef int i, j, n
     # nothing of the limiter has reached the mouth plane
     if limiter.p.x + limiter.R.xx * u.lining_front + sqrt(tilt) * u.lining_reach < u.mouth.x - 1e-3:
@@ -66,7 +80,11 @@ cdef void limiter_contacts(Unit *u, Body *limiter, Sums *sums) noexcept nogil:
         run = mat_vec(limiter.R, u.lining_run[i])
         rear = add(front, run)
         n = sphere_in_cavity(&u.cone, &front.x, 0.0, found, 2) if front.x > u.mouth.x else 0
-        if mouth_contact(u, front, run, &found[n]):
+        bears = mouth_contact(u, front, run, &found[n])
+        if end_in_cone(u, rear, &end) and not (bears and found[n].depth < end.depth):
+            found[n] = end
+            n += 1
+        elif bears:
             n += 1
         elif rear.x > u.mouth.x:
             n += sphere_in_cavity(&u.cone, &rear.x, 0.0, &found[n], 2)

@@ -2,11 +2,12 @@
 """Contact of two androgynous docking rings with guide petals, plungers of the alignment sensors, and ring latches.
 
 Source: Yaskevich 2020 (5.4), with the corrections: the normal of a line-circle pair is oriented by the role of the line; the search for the
-deepest generator is followed by a climb to its neighbours; flanks are oriented by a stored reference; the latch has an end stop and its
-contact spring is inside the implicit step (printed: "as large as one likes", in truth h^2 k/m < 4); the locking face opens away from the
-active ring, r = x - x_v with the normal [-1, ...] (printed: the guiding face's own equation, which cannot hold tension). The reaction on a
-latch that rides on its stop acts along the normal of the guiding face (printed: along the latch only,
-which loses the part that the latch guide carries).
+deepest generator is followed by a climb to its neighbours; where that generator ends before the circle's plane the edge of the petal touches
+(printed: the next generator that reaches it, whose normal is not the surface's: it gives up to 8 % of the work of a sliding contact); flanks
+are oriented by a stored reference; the latch has an end stop and its contact spring is inside the implicit step (printed: "as large as one
+likes", in truth h^2 k/m < 4); the locking face opens away from the active ring, r = x - x_v with the normal [-1, ...] (printed: the guiding
+face's own equation, which cannot hold tension). The reaction on a latch that rides on its stop acts along the normal of the guiding face
+(printed: along the latch only, which loses the part that the latch guide carries).
 
 Frames: active ring N at its centre, target ring at the target port T; X of both along the docking axis, into the target. The active
 ring's plane is x = 0 of N, its petals point to +X; the target ring is the same ring turned by 180 deg about Z of T. All m, N, rad.
@@ -65,41 +66,50 @@ cdef inline double generator_end(const Family *f, int i) noexcept nogil:
     return dot(f.circle.axis, sub(f.circle.centre, generator_start(f, i))) / dot(f.circle.axis, generator_vector(f, i))
 
 
+cdef inline bint within_reach(const Family *f, int i) noexcept nogil:
+    cdef double t = generator_end(f, i)
+    return 0.0 <= t <= 1.0
+
+
+cdef inline bint line_circle(const Family *f, Vec3 P, Vec3 L, bint active_is_line, int i, Contact *out) noexcept nogil:
+    """Segment P + t L of a petal against the circle; `out` is filled if it is deeper than what stands there."""
+    cdef Contact found
+    if not segment_circle(&P.x, &L.x, &f.circle.centre.x, &f.circle.axis.x, f.g.inner_radius, active_is_line, 3, &found) or \
+            not out.depth < found.depth < f.g.depth_max:
+        return False
+    found.index = i
+    out[0] = found
+    return True
+
+
 cdef inline bint petal_circle(const Family *f, bint active_is_line, Contact *out) noexcept nogil:
-    """Cone of a petal against the inner circle of the other ring: the deepest generator that reaches the plane of the circle."""
+    """Cone of a petal against the inner circle of the other ring: the deepest generator that reaches the plane of the circle. Over a flank
+    the radius falls away on both sides: there the petal's edge, the line through the ends of the generators, touches it."""
     cdef Vec3 P, L
-    cdef double value, radius, t
-    cdef int halvings, i, k, deepest, step, last = 1 << f.g.levels
+    cdef double value
+    cdef int halvings, i, k, step, last = 1 << f.g.levels
+    cdef bint touches = False
+    out.depth = 0.0
     # both rings far apart: even the tip does not reach the plane of the circle
     i = deepest_of_family(generator_radius, f, f.g.levels, True, &value, &halvings)
     if value <= f.g.inner_radius:
         return False
-    t = generator_end(f, i)
-    if t < 0.0 or t > 1.0:
-        # too short, over a flank: the radius falls away on both sides, so the first generator within reach on either side is the best of
-        # its side
-        value = f.g.inner_radius
-        deepest = i
-        i = -1
-        for step in range(-1, 2, 2):
-            k = deepest + step
-            while 0 <= k <= last:
-                t = generator_end(f, k)
-                if 0.0 <= t <= 1.0:
-                    radius = generator_radius(f, k)
-                    if radius > value:
-                        value = radius
-                        i = k
-                    break
-                k += step
-        if i < 0:
-            return False
-    P = generator_start(f, i)
-    L = generator_vector(f, i)
-    if segment_circle(&P.x, &L.x, &f.circle.centre.x, &f.circle.axis.x, f.g.inner_radius, active_is_line, 3, out):
-        out.index = i
-        return out.depth < f.g.depth_max
-    return False
+    if within_reach(f, i):
+        return line_circle(f, generator_start(f, i), generator_vector(f, i), active_is_line, i, out)
+    for step in range(-1, 2, 2):
+        k = i + step
+        while 0 <= k <= last and not within_reach(f, k):
+            k += step
+        if not 0 <= k <= last:
+            continue
+        P = generator_start(f, k)
+        L = generator_vector(f, k)
+        # the tip's edge lies along the circle: there it is the generator still
+        if generator_end(f, i) > 1.0 and f.g.along[k].x != f.g.along[k - step].x:
+            P = add(P, L)
+            L = sub(add(generator_start(f, k - step), generator_vector(f, k - step)), P)
+        touches |= line_circle(f, P, L, active_is_line, k, out)
+    return touches
 
 
 cdef inline bint flank_pair(const RingGeometry *g, Vec3 p_A, const Mat3 *R_A, int a, Vec3 p_P, const Mat3 *R_P, int b,

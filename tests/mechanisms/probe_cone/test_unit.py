@@ -372,6 +372,27 @@ def test_penetration_beyond_the_contact_law_is_out_of_the_valid_range():
         assert ProbeCone().advance(pose(0.5 - 0.055 - 0.95 + depth), np.zeros(6), 1e-7)["status"] == status
 
 
+def test_a_lining_that_slides_into_the_mouth_gives_no_energy():
+    """Along the cone, half a millimetre deep, until its rear end is inside: edge on the mouth, then end on the cone. Depth does not jump,
+    and what the contact stores is the work of its force."""
+    normal, along = np.array([0.24, 0.3]) / np.hypot(0.24, 0.3), np.array([0.3, -0.24]) / np.hypot(0.3, 0.24)
+    ways, depths, forces = [], [], []
+    for s in np.linspace(-3e-3, 4e-3, 141):
+        x, y = np.array([-0.35, 0.4 - 0.345]) + s * along + 5e-4 * normal
+        part = ProbeCone(exit_x_m=0.0, probe_length_m=0.2, probe_length_range_m=[0.05, 0.25], levers=False)
+        aux = np.zeros(len(NAMES))
+        part.advance([x, y, *pose(x)[2:]], np.zeros(6), 1e-7, aux=aux)
+        depth, n_x, n_y = (aux[NAMES.index(f"lining1_{key}")] for key in ("depth", "n_x", "n_y"))
+        ways.append((x, y))
+        depths.append(depth)
+        forces.append((depth * n_x, depth * n_y))
+    depths, way, force = np.array(depths), np.diff(ways, axis=0), np.array(forces)
+    assert 4e-4 < depths.min() and np.abs(np.diff(depths)).max() < 1e-6
+    work = np.cumsum(0.5 * np.sum((force[1:] + force[:-1]) * way, axis=1))
+    stored = 0.5 * (depths[1:] ** 2 - depths[0] ** 2)
+    assert np.abs(stored - work).max() < 2e-3 * 0.5 * depths[0] ** 2
+
+
 def test_N12_ratios_of_the_modified_damper():
     v = configuration("probe_cone_modified")
     existing = {k: p.default for k, p in DECLARED.items()}

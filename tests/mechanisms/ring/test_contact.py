@@ -31,22 +31,32 @@ def random_poses(seed, gap, side, roll):
     return p, Rotation.from_rotvec(np.radians(rng.uniform(-1, 1, (POSES, 3)) * [roll, 4, 4])).as_matrix()
 
 
-def deepest_generator(start, along, p, R):
-    """Full scan: of all 257 generators (257, 3) at the poses p, R those that reach the circle's plane x = 0; greatest radius, its index."""
-    radius, index = np.zeros(len(p)), np.zeros(len(p), dtype=int)
+def deepest_lines(start, along, p, R):
+    """Full scan of the 257 generators (257, 3) of a petal at the poses p, R: the lines (pose, begin, vector, index) that may touch. The
+    generator of the greatest radius at the circle's plane x = 0 where it reaches it; else on either side of it the first that does: over a
+    flank the line between its end and that of the neighbour that does not."""
+    found = []
     for part in np.array_split(np.arange(len(p)), 20):
-        a = [R[part, i] @ along.T for i in range(3)]
-        o = [R[part, i] @ start.T + p[part, i, None] for i in range(3)]
-        t = -o[0] / a[0]
-        r2 = np.where((t >= 0) & (t <= 1), (o[1] + t * a[1]) ** 2 + (o[2] + t * a[2]) ** 2, 0.0)
-        index[part] = np.argmax(r2, axis=1)
-        radius[part] = np.sqrt(r2[np.arange(len(part)), index[part]])
-    return radius, index
+        O = np.einsum("nij,gj->ngi", R[part], start) + p[part, None]
+        L = np.einsum("nij,gj->ngi", R[part], along)
+        t = -O[..., 0] / L[..., 0]
+        Q = O + t[..., None] * L
+        deepest = np.argmax(np.hypot(Q[..., 1], Q[..., 2]), axis=1)
+        rows = np.arange(len(part))
+        reaches = (t[rows, deepest] >= 0) & (t[rows, deepest] <= 1)
+        found += [(part[n], O[n, deepest[n]], L[n, deepest[n]], deepest[n]) for n in np.flatnonzero(reaches)]
+        tips, within = O + L, (t >= 0) & (t <= 1)
+        for n in np.flatnonzero(~reaches):
+            there = np.flatnonzero(within[n])
+            for k, other in (*((k, k + 1) for k in there[there < deepest[n]][-1:]), *((k, k - 1) for k in there[there > deepest[n]][:1])):
+                flank = t[n, deepest[n]] > 1.0 and along[k, 0] != along[other, 0]
+                found.append((part[n], tips[n, k] if flank else O[n, k], tips[n, other] - tips[n, k] if flank else L[n, k], k))
+    return [np.array(column) for column in zip(*found, strict=True)]
 
 
 def test_no_petal_contact_is_missed(rings):
-    """10^4 poses, six petals against the opposite circle: the halving finds the generator of a full scan, and depth and normal are those of
-    coal for this generator and the tangent of the circle at its nearest point."""
+    """10^4 poses, six petals against the opposite circle: the halving finds the line of a full scan, and depth and normal are those of
+    coal for this line and the tangent of the circle at its nearest point."""
     p, R = random_poses(0, 0.2, 0.06, 4)
     wanted, R_R, limit = [], 0.6, TABLE["depth_limit_m"]
     for k in range(3):
@@ -54,30 +64,60 @@ def test_no_petal_contact_is_missed(rings):
         of_active, of_passive = rings.petal(k, np.eye(3), np.zeros(3)), rings.petal(k)
         back = np.swapaxes(R, 1, 2)
         for active, (start, along), (q, Q) in ((True, of_active, (p, R)), (False, of_passive, (-np.einsum("nij,nj->ni", back, p), back))):
-            radius, index = deepest_generator(start, along, q, Q)
-            touching = np.flatnonzero(radius > R_R)
-            O = q[touching] + np.einsum("nij,nj->ni", Q[touching], start[index[touching]])
-            L = np.einsum("nij,nj->ni", Q[touching], along[index[touching]])
+            pose, O, L, index = deepest_lines(start, along, q, Q)
             crossing = O - (O[:, :1] / L[:, :1]) * L
+            touching = np.hypot(crossing[:, 1], crossing[:, 2]) > R_R
+            pose, O, L, index, crossing = pose[touching], O[touching], L[touching], index[touching], crossing[touching]
             azimuth = nearest_azimuth(O, L, R_R, np.arctan2(crossing[:, 2], crossing[:, 1]))
             u = np.column_stack([0 * azimuth, np.cos(azimuth), np.sin(azimuth)])
             side = np.cross([1.0, 0, 0], u)
-            depth, normal = segment_distances(crossing - 3 * L, crossing + 3 * L, R_R * u - side, R_R * u + side)
+            L = L / np.linalg.norm(L, axis=1)[:, None]  # as lines: a piece of an edge is shorter than a contact is deep
+            depth, normal = segment_distances(crossing - L, crossing + L, R_R * u - side, R_R * u + side)
             if active:
                 normal = -normal
             else:
-                normal = np.einsum("nij,nj->ni", R[touching], normal)
-            near = depth < limit
-            wanted.append({i: (d, n) for i, d, n in zip(touching[near], depth[near], normal[near], strict=True)})
+                normal = np.einsum("nij,nj->ni", R[pose], normal)
+            family = {}
+            for i, d, n, g in zip(pose, depth, normal, index, strict=True):
+                if d < limit and d > family.get(i, (0.0,))[0]:
+                    family[i] = (d, n, g)
+            wanted.append(family)
     compared = 0
     for i in range(POSES):
         found = [c for c in rings.contacts(p[i], R[i]) if c[3] == 2]
         want = [family[i] for family in wanted if i in family]
         assert len(found) == len(want), i
-        for (depth, n, *_), (d, normal) in zip(found, want, strict=True):
-            assert abs(depth - d) < 1e-9 and np.abs(n - normal).max() < 1e-9
+        for (depth, n, _, _, index), (d, normal, g) in zip(found, want, strict=True):
+            assert abs(depth - d) < 1e-9 and np.abs(n - normal).max() < 1e-9 and index == g
             compared += 1
     assert compared > 4000
+
+
+def test_a_petal_that_slides_gives_no_energy(rings):
+    """40 touches of a petal, each slid over 8 mm and up to 50 generators: what the contacts store is the work of their forces, to 0.1 % of
+    force times way (with the generators' normals over the flanks it was 1 % in the median, 8 % at most)."""
+    rng, open_share, step = np.random.default_rng(1), [], 2e-5
+
+    def contacts(p, R):
+        found = [c for c in rings.contacts(p, R) if c[3] == 2]
+        return found, sum((depth * n for depth, n, *_ in found), np.zeros(3)), sum(0.5 * depth**2 for depth, *_ in found)
+
+    while len(open_share) < 40:
+        R = Rotation.from_rotvec(np.radians(rng.uniform(-4, 4, 3))).as_matrix()
+        p = np.array([-rng.uniform(0.03, 0.13), *rng.uniform(-0.05, 0.05, 2)])
+        found, force, first = contacts(p, R)
+        if len(found) != 1 or not 1e-4 < found[0][0] < 4e-4:
+            continue
+        along = np.cross(found[0][1], rng.normal(size=3))
+        along /= np.linalg.norm(along)
+        work = way = 0.0
+        for s in range(1, 401):
+            was, (_, force, stored) = force, contacts(p + s * step * along, R)
+            work += 0.5 * (force + was) @ along * step
+            way += np.linalg.norm(force) * step
+        open_share.append(abs(stored - first - work) / way)
+    # where a petal's tip comes to lie on the circle the normal turns at once
+    assert np.median(open_share) < 1e-3 and np.quantile(open_share, 0.9) < 1e-3 and max(open_share) < 1e-2, np.sort(open_share)
 
 
 def test_no_flank_contact_is_missed_against_coal(rings):
