@@ -19,7 +19,8 @@ cdef struct Interface:
     Vec3 mouth[PINS]             # middles of the sockets' mouths in T
     Profile socket               # of a socket about its axis, x from its mouth
     double depth_limit
-    double preload               # force of the planes at which the drive is stopped and the nest's latches close
+    double preload               # force of the planes at which, after `press` s, the drive is stopped and the nest's latches close
+    double press
     bint latches_dead            # these latches do not close
     Vec3 seat[SEATS]             # where the nest bears on the ring, ring axes
     double nest_x                # its seats in the base
@@ -33,6 +34,7 @@ cdef struct InterfaceState:
     double lost                  # friction and damping, J
     double given_to_nest         # J
     double depth_peak
+    double pressed               # for so long, s
     int held
     int spare
 

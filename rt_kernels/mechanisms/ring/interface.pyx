@@ -105,11 +105,13 @@ cdef Wrench nest_hold(const Interface *g, const InterfaceState *s, const RingPos
 
 cdef void interface_account(const Interface *g, InterfaceState *s, const InterfaceTouch *touch, Pose X_AN, bint drawing,
                             double h) noexcept nogil:
-    """Losses of a sub-step; the nest's latches close when the running drive has pressed the planes together."""
+    """Losses of a sub-step; the nest's latches close when the running drive has pressed the planes together: not in the blow of their
+    closing."""
     s.lost += h * touch.lost_power
     if touch.depth > s.depth_peak:
         s.depth_peak = touch.depth
-    if drawing and not s.held and not g.latches_dead and touch.pressed == PLACES and touch.force >= g.preload:
+    s.pressed = s.pressed + h if touch.pressed == PLACES and touch.force >= g.preload else 0.0
+    if drawing and not s.held and not g.latches_dead and s.pressed >= g.press:
         s.held = 1
         s.X_AH = X_AN
 
@@ -149,7 +151,7 @@ cdef void fill_interface(object t, Interface *g) except *:
     if not g.fitted:
         return
     fill_planes(&g.planes, t, damping(t["plane_stiffness_n_per_m"], t["plane_mass_kg"] / PLACES, t["plane_restitution"]), 0.0)
-    g.depth_limit, g.preload = t["plane_depth_max_m"], t["plane_preload_n"]
+    g.depth_limit, g.preload, g.press = t["plane_depth_max_m"], t["plane_preload_n"], t["plane_press_s"]
     g.latches_dead = t["nest_latches_dead"]
     bore, mouth = t["pin_nose_radius_m"] + t["pin_clearance_m"], t["socket_mouth_m"]
     if not mouth > bore or not t["pin_length_m"] > mouth - bore:

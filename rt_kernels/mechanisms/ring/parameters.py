@@ -79,6 +79,7 @@ RING_PARAMETERS = (
        default=2e-3),
     _f("plane_preload_n", "N", "force of the planes at which the drive is stopped and the ring latched in its nest", 0.0, 1e6,
        default=300.0),
+    _f("plane_press_s", "s", "for so long that force has lasted then", 0.0, 10.0, default=0.1),
     _f("pin_length_m", "m", "guide pins above the docking plane", 1e-3, 1.0, default=0.050),
     _f("pin_nose_radius_m", "m", "spherical ends of the guide pins", 1e-3, 0.1, default=0.010),
     _f("pin_clearance_m", "m", "between a pin and the cylinder of its socket", 0.0, 0.01, default=3e-4),
