@@ -25,7 +25,7 @@ ROOMS = {
         "errors": "",
         "interrupts": "",
         "workers": "interrupts",
-        "pages": "",
+        "pages": "config errors log",
         "roles": "",
         "values": "",
         "registry": "errors roles",
@@ -46,7 +46,7 @@ ROOMS = {
         "world": "errors interrupts workers values config log bus line judge predict run",
         "campaign": "errors interrupts workers values host config requirements log line run pages",
         "console": "errors registry client config log bus operator_desk line judge report run pages",
-        "viewers": "errors client config log line exchange console",
+        "viewers": "errors client config log line exchange console pages",
         "terminal": "errors registry values host config requirements bus run",
         "verbs": "errors interrupts registry roles values client host config requirements log bus operator_desk line judge exchange "
         "identify predict report run world campaign console viewers terminal",

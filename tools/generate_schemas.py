@@ -195,6 +195,8 @@ def craft() -> Schema:
     properties["modal"] |= {"properties": {key: {} for key in sorted(modal_data.KEYS)}, "additionalProperties": False}
     properties["body"] = {"type": "array", "minItems": 1, "items": body}
     properties["manipulator"] = manipulator()
+    for has_looks in (properties, body["properties"]):
+        has_looks["shapes"] |= {"items": tables["shapes"]}
     properties |= {name: {"type": "array", "items": tables[name]} for name in craft_file.TABLES}
     of_one = [p.key for p in craft_file.ONE_BODY]
     schema["required"] = required(craft_file.CRAFT)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, WebSocket, WebSocketDisconnect
+from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
 from hil_server.bus.wire import Message
@@ -33,6 +34,7 @@ from hil_server.console.feed import Feed
 from hil_server.console.picture import Picture
 from hil_server.console.recording import Recording
 from hil_server.errors import HilError
+from hil_server.pages.html import HERE
 from rt_kernels.pictures import Values
 
 if TYPE_CHECKING:
@@ -354,6 +356,11 @@ class Live:
 
     def add_to(self, web: FastAPI, page_folder: Path) -> None:
         """Adds the console's own files, the panes' sockets and the button to abort to the web server."""
+
+        @web.get("/hil/space.js")
+        async def space() -> FileResponse:
+            return FileResponse(HERE / "space.js", media_type="text/javascript")
+
         web.mount("/hil", StaticFiles(directory=page_folder))
 
         @web.websocket("/live/{number}")

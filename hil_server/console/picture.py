@@ -18,6 +18,7 @@ from hil_server import registry
 from hil_server.console.arm import Arm
 from hil_server.errors import HilError
 from hil_server.line.run_header import CONFIGURATION
+from hil_server.pages.crafts import Crafts, Placed
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS
 from rt_kernels.pictures import Bar, Poses, Values, as_list, rotate
@@ -50,6 +51,7 @@ class Frame(TypedDict, total=False):
     hand_status: list[int]
     operator_rate: list[float]
     arm: dict[str, object] | None
+    crafts: Placed
 
 
 def angles_deg(q: Iterable[float]) -> list[float]:
@@ -84,6 +86,7 @@ class Picture:
         self._sensors = [(label, unit, 4) for label, unit in self.unit.ANALOG]
         self._mechanism = _contact_kernel(document) if self.unit.KERNEL else None
         self.arm = Arm.of(document)
+        self.crafts = Crafts(document)
 
     @property
     def rehearsal(self) -> bool:
@@ -96,6 +99,7 @@ class Picture:
             **self.unit.looks.to_dict(),
             "cameras": self.document.get("cameras") or _shipped_cameras(),
             "arm": self.arm.things() if self.arm else None,
+            "crafts": self.crafts.things(),
             "numbers": [{"title": title, "rows": rows} for title, rows in [*NUMBERS, ("Sensors", self._sensors)]],
             "rehearsal": self.rehearsal,
             "limits": self.document.get("initial_conditions", {}).get("limits", {}),
@@ -130,6 +134,8 @@ class Picture:
             "operator_rate": _short(values.get("operator_rate", [0.0] * 6)),
         }
         frame["bodies"] |= {name: _short(pose) for name, pose in rollers.items()}
+        if self.crafts.trees:
+            frame["crafts"] = self.crafts.frame(values, X)
         if self.arm:
             frame["arm"] = self.arm.frame(values)
         return frame

@@ -7,6 +7,7 @@ import numpy as np
 
 from hil_server.console.alarm import of_log
 from hil_server.console.picture import Picture
+from hil_server.judge.crafts import is_names
 from hil_server.log.reader import Log, read_log
 from hil_server.pages.thinning import thin
 from rt_kernels.codes import bit_names, code_name
@@ -64,6 +65,7 @@ class Recording:
         self.name = self.log.header.run_id
         self.channels = channels_of(self.log)
         self.picture = Picture(self.log.header.configuration)
+        self.picture.crafts.look_at(self.log)
         self._names = [name for name in self.log.records.dtype.names or () if name not in ("aux", "pad", "record_crc")]
 
     @property
@@ -82,7 +84,7 @@ class Recording:
             "first_contact": float(last["first_contact_time"]),
             "capture": float(last["capture_time"]),
             "created": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.log.header.created)),
-            "notes": "; ".join(self.log.header.notes),
+            "notes": "; ".join(note for note in self.log.header.notes if not is_names(note)),
             "trip": of_log(self.log),
             "units": {field[0]: field[3] for field in FIELDS} | {channel.name: channel.unit for channel in self.log.header.aux},
         }

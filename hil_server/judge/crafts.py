@@ -2,7 +2,8 @@
 
 A part that has them logs `joint_position`, `joint_rate`, `joint_torque` (one each), `sensor_acceleration` (three each) and
 `interface_wrench` (six each), for the active craft first; its notes in the log say which is which: `joints active arm_1, target wing_2`,
-likewise `sensors ...`, `interfaces ...`. What the notes do not name is unused room in the channels and is left out.
+likewise `sensors ...`, `interfaces ...`, `modes ...` (of `modal_coordinate`). What the notes do not name is unused room in the channels
+and is left out.
 """
 
 import re
@@ -15,7 +16,7 @@ from hil_server.log.moments import STAND
 from hil_server.log.reader import Log
 
 KINDS = ("joints", "sensors", "interfaces")
-NOTE = re.compile(rf"(?:dynamics: )+({'|'.join(KINDS)}) (\S.*)")
+NOTE = re.compile(rf"(?:dynamics: )+({'|'.join([*KINDS, 'modes'])}) (\S.*)")
 Crafts = dict[str, list[dict[str, str | float]]]  # kind → rows by name
 WIDTH = {"joint_position": 1, "joint_rate": 1, "joint_torque": 1, "sensor_acceleration": 3, "interface_wrench": 6}
 

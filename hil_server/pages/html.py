@@ -11,7 +11,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 # what a page must hold for a script of this folder to go into it
-SCRIPTS = {"page.js": 'class="sortable"', "curves.js": '<figure class="plot"', "scene.js": '<figure class="scene"'}
+SCRIPTS = {"page.js": 'class="sortable"', "curves.js": '<figure class="plot"', "space.js": '<figure class="scene"',
+           "scene.js": '<figure class="scene"'}  # fmt: skip
 SYMBOLS = {"good": "✓", "warn": "!", "bad": "✗"}  # beside the colour: not everybody sees it
 
 

@@ -294,7 +294,8 @@ def picture(seen: CraftView, file: str | Path) -> str:
     top, *below = drawn.subfigures(2 if first else 1, 1, height_ratios=(1.6, 1.0) if first else None, squeeze=False)[:, 0]
     places = np.array([_frame(seen.craft, seen.rest, *place)[1] for place in seen.places])
     centres = [_centre(seen, link) for link in seen.craft.links]
-    points = np.vstack([places, *centres, *(port.position + seen.rest.centre + 0.1 * port.rotation[:, 0] for port in seen.ports)])
+    forms = [solid.points @ R.T + p for link in seen.craft.links for R, p in [seen.rest.poses[link.name]] for solid in link.looks]
+    points = np.vstack([places, *centres, *forms, *(port.position + seen.rest.centre + 0.1 * port.rotation[:, 0] for port in seen.ports)])
     middle, size = 0.5 * (points.max(axis=0) + points.min(axis=0)), max(float(np.ptp(points, axis=0).max()), 1.0)
     for axes, (i, j, title) in zip(top.subplots(1, 2), VIEWS, strict=True):
         _draw_tree(axes, seen, places, (i, j), size)
@@ -331,12 +332,18 @@ def _centre(seen: CraftView, link: Link) -> np.ndarray:
 
 
 def _draw_tree(axes: "Axes", seen: CraftView, places: np.ndarray, plane: tuple[int, int], size: float) -> None:
-    """Bodies at their centres of mass, size by mass; lines from what they hang on; ports, thrusters, centre of mass of the whole."""
+    """Bodies: outlines, centres of mass, size by mass; lines from what they hang on; ports, thrusters, centre of mass of the whole."""
+    from matplotlib.collections import LineCollection
+
     from hil_server.pages.figures import COLOURS
 
     flat = list(plane)
     for start, end, bends in _skeleton(seen):
         axes.plot(*places[[start, end]][:, flat].T, color=COLOURS[0] if bends else "0.6", linewidth=2.5 if bends else 1.0, alpha=0.7)
+    for link in seen.craft.links:
+        R, p = seen.rest.poses[link.name]
+        edges = [(solid.points @ R.T + p)[[*face, face[0]]][:, flat] for solid in link.looks for face in solid.faces]
+        axes.add_collection(LineCollection(edges, colors="0.6", linewidths=0.4, alpha=0.6))
     heaviest = max(link.body.mass for link in seen.craft.links)
     for link in seen.craft.links:
         _, p = seen.rest.poses[link.name]

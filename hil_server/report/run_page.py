@@ -326,11 +326,12 @@ def _unit(run: Run) -> list[str]:
 
 
 def _scene(run: Run) -> list[str]:
-    """The units and the stand in three dimensions, over the run."""
-    from hil_server.report.scene import scene
+    """The units, the stand and the crafts in three dimensions, over the run."""
+    from hil_server.report import scene
 
-    made = scene(run) if run.log.ticks else ""
-    return [section("In space", made, "space")] if made else []
+    figures = (("Docking units", scene.scene), ("Crafts", scene.crafts_scene)) if run.log.ticks else ()
+    whole = "".join(line for title, make in figures for line in guarded(title, lambda make=make: [make(run)], False))  # type: ignore[misc]
+    return [section("In space", whole, "space")] if whole else []
 
 
 def _pictures(log: Log) -> list[str]:

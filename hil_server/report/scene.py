@@ -1,4 +1,5 @@
-"""The units and the stand of a run in three dimensions: wire-frames out of the declarations of the parts, at instants over the run."""
+"""The units, the stand and the crafts of a run in three dimensions: shapes out of the declarations of the parts and the craft files, at
+instants over the run."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,8 +12,9 @@ from hil_server.config import TestConfig, physics
 from hil_server.errors import HilError
 from hil_server.judge.run import Run
 from hil_server.log.reader import Log
+from hil_server.pages.crafts import Crafts
 from hil_server.pages.html import text
-from hil_server.report.pictures import phases
+from hil_server.report.pictures import events, phases
 from rt_kernels.pictures import Picture, multiply, rotate
 
 INSTANTS = 160
@@ -47,7 +49,7 @@ def instants(log: Log) -> np.ndarray:
     spread = np.linspace(0.0, log.time_s[-1] - log.time_s[0], INSTANTS // 2) + log.time_s[0]
     force = np.abs(log.records["F_T"][:, :3]).sum(axis=1)
     force = np.cumsum(np.where(np.isfinite(force), np.sqrt(np.minimum(force, 1e6)), 0.0))
-    rows = np.searchsorted(log.time_s, spread)
+    rows = np.searchsorted(log.time_s, [*spread, *(at for at, *_ in events(log))])
     if force[-1] > 0.0:
         rows = np.concatenate([rows, np.searchsorted(force, np.linspace(0.0, force[-1], INSTANTS // 2))])
     return np.unique(np.clip(rows, 0, log.ticks - 1))
@@ -82,19 +84,46 @@ def scene(run: Run) -> str:
     ]
     stand = _stand(log, config, rows)
     about = {
-        "times": [round(float(t), 4) for t in log.time_s[rows]],
         "poses": {name: [[round(float(v), 5) for v in at.get(name, at["A"])] for at in bodies] for name in names},
-        "shapes": shapes, "extent": unit.looks.extent, "stand": stand, "phases": [[a, b, name] for a, b, name in phases(log)],
+        "shapes": shapes, "extent": unit.looks.extent, "stand": stand,
+    }  # fmt: skip
+    choice = '<label><input type="checkbox" class="with-stand"> the stand</label>' if stand else ""
+    words = "Wire-frames of the docking units: the target's in blue, the active one in orange"
+    return _figure(log, rows, "Docking units", words, about, choice)
+
+
+def crafts_scene(run: Run) -> str:
+    """A figure of the crafts: each body as its file or its mass says, where joints and modal coordinates put it at every instant."""
+    log = run.log
+    crafts = Crafts(run.document)
+    if not {"active", "target"} <= set(crafts.trees):
+        return ""
+    rows = instants(log)
+    ticks = [Tick(log, int(row)) for row in rows]
+    channels = {channel.name for channel in log.header.aux}
+    crafts.look_at(log)
+    if not np.isfinite(log.records["X_TA"][rows]).all():
+        return ""
+    frames = [crafts.frame(tick, tick["X_TA"]) for tick in ticks]
+    choice = '<label><input type="checkbox" class="enlarged" checked> bending enlarged</label>' if crafts.factor > 1 else ""
+    moments = [(int(np.searchsorted(log.time_s[rows], at)), name) for at, name, _ in events(log)]
+    choice += "".join(f'<button type="button" data-at="{at}">{text(name)}</button>' for at, name in [*moments, (len(rows) - 1, "end")])
+    words = "; ".join(["Target craft in blue, active craft in orange", *crafts.notes(), *crafts.absent(channels)])
+    return _figure(log, rows, "Crafts", words, {**crafts.things(), "frames": frames}, choice)
+
+
+def _figure(log: Log, rows: np.ndarray, title: str, words: str, about: dict[str, Any], choice: str) -> str:
+    """The figure with its slider; empty for a damaged record: there is no place for what is nowhere."""
+    about = about | {
+        "times": [round(float(t), 4) for t in log.time_s[rows]], "phases": [[a, b, name] for a, b, name in phases(log)],
         "force": [[round(float(v), 2) for v in f] for f in np.nan_to_num(log.records["F_T"][rows, :3], posinf=0.0, neginf=0.0)],
     }  # fmt: skip
     try:
         data = json.dumps(about, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     except ValueError:
-        return ""  # a damaged record: there is no place for what is nowhere
-    choice = '<label><input type="checkbox" class="with-stand"> the stand</label>' if stand else ""
-    words = "Wire-frames of the docking units: the target's in green, the active one in orange"
+        return ""
     return (
-        f'<figure class="scene"><figcaption><b>Docking units</b><span class="note">{text(words)}; drag to turn, wheel with Ctrl to come '
+        f'<figure class="scene"><figcaption><b>{text(title)}</b><span class="note">{text(words)}; drag to turn, wheel with Ctrl to come '
         f'nearer</span></figcaption><canvas tabindex="0" role="img" style="height:380px" aria-label="{text(words)}"></canvas>'
         f'<div class="controls">'
         f'<button type="button">play</button><input type="range" min="0" max="{len(rows) - 1}" step="1" value="0" aria-label="time">'

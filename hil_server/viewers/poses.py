@@ -1,8 +1,5 @@
 """Poses X_AB as (7,) [x, y, z, qx, qy, qz, qw] for the pictures of viewers: product, inverse, a frame along a direction."""
 
-from collections.abc import Sequence
-from typing import TypeGuard
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -34,8 +31,3 @@ def pointing(start: ArrayLike, end: ArrayLike) -> Pose:
     """A frame at `start` whose X points to `end` by the shortest turn."""
     foot = np.asarray(start, float)
     return pose(foot, along(np.asarray(end, float) - foot))
-
-
-def is_pose(values: Sequence[float] | np.ndarray | None) -> TypeGuard[Sequence[float] | np.ndarray]:
-    """Whether these are seven numbers with a unit quaternion: what a run has not computed yet is zeros."""
-    return values is not None and len(values) == 7 and bool(0.99 < sum(q * q for q in values[3:]) < 1.01)

@@ -5,14 +5,14 @@ Tree of frames (Monogram notation; all in m, quaternions x y z w):
     W  world of the stand         platform, leg_1_cylinder, leg_1_rod, ... leg_6_rod, load_cell
        target_port (T)            active_port (A); the bodies of the docking unit, as head, swing, ring
                                   target_craft, active_craft (centres of mass) as in orbit; orbit (N)
-    ports                      the bodies of a craft of several, as active_left_wing
+                                  the bodies of the crafts and of an arm, as active_left_wing, arm_tip
 
 In a rehearsal no stand moves, and none is drawn: T stands at W. The same scene serves a log and the bus: a frame is made from the values of
 one tick by name.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -21,8 +21,8 @@ import numpy as np
 from hil_server.config.model import docking_port, vehicle
 from hil_server.console.picture import Picture
 from hil_server.errors import HilError
-from hil_server.viewers.craft import bodies_of, split
-from hil_server.viewers.poses import IDENTITY, Pose, inverse, is_pose, product
+from hil_server.pages.crafts import SIDES, Placed, is_pose
+from hil_server.viewers.poses import IDENTITY, Pose, inverse, product
 from hil_server.viewers.stand import Stand, add_box, add_joint, add_rings
 from rt_kernels.pictures import ACTIVE, LEG, SECTORS, TARGET, Values
 
@@ -52,13 +52,14 @@ class Thing:
 @dataclass(frozen=True)
 class Instant:
     """frames: child → (parent, pose in it); joints: of the stand, name → value (m, rad); contacts: points in T, m; force: (point, vector in
-    N) in T, None below FORCE_SEEN; lines: name → segments in T (legs of a docking ring)."""
+    N) in T, None below FORCE_SEEN; lines: name → segments in T (legs of a docking ring); bent: bodies of the crafts as they bend."""
 
     frames: dict[str, tuple[str, Pose]]
     joints: dict[str, float]
     contacts: list[np.ndarray]
     force: tuple[np.ndarray, np.ndarray] | None
     lines: dict[str, list[np.ndarray]]
+    bent: list[Thing]
 
 
 class Scene:
@@ -74,11 +75,7 @@ class Scene:
             "active": self._made("active", lambda: vehicle(document["active_vehicle"], docking_port(document, "active"))),
             "target": self._made("target", lambda: vehicle(document["target_vehicle"], docking_port(document, "target"))),
         }
-
-        self._bodies = {
-            "active": self._made("bodies of the active craft", lambda: bodies_of(document.get("active_vehicle", {}))),
-            "target": self._made("bodies of the target craft", lambda: bodies_of(document.get("target_vehicle", {}))),
-        }
+        self.missing += self.picture.crafts.missing
 
     def _made(self, what: str, make: Callable[[], T]) -> T | None:
         try:
@@ -112,9 +109,8 @@ class Scene:
         X_TA = next((X for X in (values.get("X_TA_measured"), values["X_TA"]) if is_pose(X)), IDENTITY)
         frames["active_port"] = ("target_port", np.asarray(X_TA, float))
         frames |= self._crafts(values)
-        for side, positions in split(values.get("joint_position"), self._bodies).items():
-            if (bodies := self._bodies[side]) is not None:
-                frames |= {f"{side}_{name}": (f"{side}_port", X) for name, X in bodies.poses(positions).items()}
+        bodies = self.picture.crafts.poses(values, X_TA)
+        frames |= {name.replace(" ", "_", 1): ("target_port", X_TB) for name, X_TB in bodies.items()}
         force = np.asarray(values["F_T"], float)[:3]
         contacts = [np.asarray(point, float) for point in frame["contacts"]]
         at = np.mean(contacts, axis=0) if contacts else np.asarray(frame["bodies"]["A"][:3], float)
@@ -124,6 +120,7 @@ class Scene:
             contacts,
             (at, force) if np.linalg.norm(force) >= FORCE_SEEN else None,
             {"unit_legs": [np.array(leg, float) for leg in frame["legs"]]},
+            self.crafts(frame.get("crafts", {})),
         )
 
     def _crafts(self, values: Values) -> dict[str, tuple[str, Pose]]:
@@ -162,28 +159,27 @@ class Scene:
         found.append(Thing("load cell", "load_cell", FORCE_COLOUR, boxes=[(np.zeros(3), np.array([0.05, 0.3, 0.3]))]))
         return found
 
-    def crafts(self) -> list[Thing]:
-        """Each craft, or each body of one of several, as the box of even density that has its mass and moments, and a line from the centre
-        of mass to the port, or to the body's joint."""
+    def crafts(self, frame: Placed | None = None) -> list[Thing]:
+        """Each body of the crafts and of an arm as the pages draw it (`hil_server.pages.crafts`). frame: of an instant: those alone that
+        bend, in their true size; else all, not bent."""
         found = []
-        for frame, colour in CRAFTS.items():
-            side = frame.removesuffix("_craft")
-            if (vehicle := self._vehicles[side]) is None:
-                continue
-            size = box_of(vehicle.mass_kg, np.diag(np.asarray(vehicle.inertia_kg_m2, float)))
-            line = np.array([np.zeros(3), vehicle.X_port[:3]])
-            name = self.picture.document[frame.replace("craft", "vehicle")].get("name", frame)
-            if (bodies := self._bodies[side]) is not None:
-                found += [Thing(f"{body} of {name}", f"{side}_{body}", colour, [np.array([np.zeros(3), bodies.feet[body]])],
-                                boxes=[(np.zeros(3), size)], opacity=0.25) for body, size in bodies.boxes.items()]  # fmt: skip
-                continue
-            found.append(Thing(f"{name} ({frame})", frame, colour, [line], boxes=[(np.zeros(3), size)], opacity=0.25))
+        bend = frame.get("bend", {}) if frame else {}
+        for side, tree in self.picture.crafts.trees.items():
+            for link in tree.craft.links:
+                eta = bend.get(f"{side} {link.name}")
+                if link.looks and (frame is None or eta):
+                    parts = [(solid.points if eta is None or solid.moves is None else solid.points + solid.moves @ eta, solid.faces)
+                             for solid in link.looks]  # fmt: skip
+                    found.append(Thing(
+                        f"{link.name} of {tree.craft.name} ({side})", f"{side}_{link.name}", SIDES[side], opacity=0.25,
+                        lines=[points[list(face)] for points, faces in parts for face in faces if len(face) == 2],
+                        solids=[(points, corners) for points, faces in parts if len(corners := _triangles(faces))],
+                    ))  # fmt: skip
         return found
-
 
     def urdf(self) -> str:
         """All of it as URDF, for viewers that draw no SceneUpdate: what moves freely hangs on `floating` joints, and /tf says where it is.
-        Bodies of revolution are stacks of cylinders."""
+        Bodies of revolution are stacks of cylinders, those of the crafts boxes around them."""
         robot = ET.Element("robot", name=self.name)
         ET.SubElement(robot, "link", name="W")
         hung: dict[str, tuple[str, Pose | None]] = {"target_port": ("W", IDENTITY)}
@@ -200,17 +196,16 @@ class Scene:
             if shape.revolved and len(shape.revolved) > 1:
                 add_rings(links[FRAMES.get(shape.body, shape.body)], np.array(shape.revolved, float), shape.colour)
         for thing in self.crafts():
-            for _, size in thing.boxes:
-                add_box(links[thing.frame], size, thing.colour)
+            points = np.vstack([*thing.lines, *(points for points, _ in thing.solids)])
+            low, high = points.min(axis=0), points.max(axis=0)
+            add_box(links[thing.frame], high - low, thing.colour, 0.5 * (low + high))
         ET.indent(robot)
         return '<?xml version="1.0"?>\n' + ET.tostring(robot, encoding="unicode") + "\n"
 
 
-def box_of(mass: float, moments: np.ndarray) -> np.ndarray:
-    """Edges (3,) m of the box of even density with this mass and these moments about its axes: I_x = m (b^2 + c^2) / 12."""
-    total = moments.sum()
-    edges: np.ndarray = np.sqrt(np.maximum(6.0 / mass * (total - 2.0 * moments), 1e-6))
-    return edges
+def _triangles(faces: Iterable[tuple[int, ...]]) -> np.ndarray:
+    """(n, 3) numbers of points: every face as a fan, lines left out."""
+    return np.array([(face[0], *pair) for face in faces for pair in zip(face[1:], face[2:], strict=False)], int).reshape(-1, 3)
 
 
 def _revolved(profile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -125,9 +125,10 @@ def add_joint(robot: ET.Element, name: str, kind: str, parent: str, child: str, 
         ET.SubElement(joint, "limit", lower=f"{low:.9g}", upper=f"{high:.9g}", effort="0", velocity="0")
 
 
-def add_box(link: ET.Element, size: Iterable[float], colour: str) -> None:
-    """A box around the link's origin, its edges along the axes. colour: #rrggbb."""
+def add_box(link: ET.Element, size: Iterable[float], colour: str, middle: Iterable[float] = (0.0, 0.0, 0.0)) -> None:
+    """A box, its edges along the link's axes. colour: #rrggbb."""
     visual = ET.SubElement(link, "visual")
+    ET.SubElement(visual, "origin", xyz=_numbers(middle), rpy=_numbers((0.0, 0.0, 0.0)))
     ET.SubElement(ET.SubElement(visual, "geometry"), "box", size=_numbers(size))
     _material(visual, colour, 0.3)
 

@@ -1,7 +1,8 @@
 """A run in the schemas that Foxglove and rerun know, for a file and for a live server: both are sinks of one `foxglove.Context`.
 
     /tf                 foxglove.FrameTransforms   all frames (`scene`)
-    /scene/stand, /scene/unit, /scene/crafts   foxglove.SceneUpdate   bodies fixed to the frames, sent once
+    /scene/stand, /scene/unit, /scene/crafts   foxglove.SceneUpdate   bodies fixed to the frames, sent once; those that bend
+                        in every message
     /scene/contact      foxglove.SceneUpdate       contact points, contact force, legs of a docking ring, sent in every message
     /joint_states       sensor_msgs/msg/JointState joints of the stand's URDF; effort of a leg: its force
     /robot_description  std_msgs/msg/String        stand, unit and crafts as URDF
@@ -108,6 +109,8 @@ class Stream:
         ]  # fmt: skip
         self._tf.log(m.FrameTransforms(transforms=transforms), log_time=time_ns)
         self._things["contact"].log(m.SceneUpdate(entities=[self._contact(now, time_ns)]), log_time=time_ns)
+        if now.bent:
+            self._things["crafts"].log(m.SceneUpdate(entities=[self._entity(thing, time_ns) for thing in now.bent]), log_time=time_ns)
         if now.joints:
             legs = [f"leg_{i}" for i in range(1, 7)]
             rate, force = values.get("measured_leg_rate", ()), values.get("leg_force", ())

@@ -108,7 +108,7 @@ from rt_kernels.layout import CODES
 from rt_kernels.model.craft import DOCKING, Craft, CraftPort, Link
 from rt_kernels.model.modes import ModalBody
 from rt_kernels.model.profiles import KEYS as PROFILE_KEYS, Profile as ProfileOf, with_data
-from rt_kernels.parameters import Command, Parameter, checked
+from rt_kernels.parameters import Aux, Command, Parameter, checked
 
 cdef enum:
     ACTIVE = 0
@@ -321,6 +321,7 @@ cdef struct Work:
 cdef struct Self:
     Flat flat
     Work work[2]
+    int modes                   # modal coordinates that are channels, of both craft
 
 
 # ---------------------------------------------------------------------------------------------------------------- the whole craft
@@ -1292,6 +1293,18 @@ cdef void record_joints(const Params *p, const PairState *s, const Work *w, Craf
         record.modal_energy[k] = w[k].modal_energy
 
 
+cdef void record_modes(const Params *p, const PairState *s, int modes, double *out) noexcept nogil:
+    """Modal coordinates of both craft, then their rates."""
+    cdef const CraftParams *of
+    cdef int k, n
+    for k in range(2):
+        of = &p.craft[k]
+        n = of.nv - of.nj
+        memcpy(out, s.craft[k].q + of.nq - n, n * sizeof(double))
+        memcpy(out + modes, s.craft[k].v + of.nj, n * sizeof(double))
+        out += n
+
+
 cdef inline void take_place(const CraftParams *p, const CraftState *s, double *X, double *V, double *rate) noexcept nogil:
     """Pose and velocity of the centre of mass, attitude and angular velocity of the root; rates of the wheels."""
     cdef int i
@@ -1374,6 +1387,8 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     # in the frame of the common centre of mass
     sample.kinetic_energy -= 0.5 * dot(P, P) / (p.craft[ACTIVE].mass + p.craft[TARGET].mass)
     record_joints(p, s, w, record)
+    if self.modes:
+        record_modes(p, s, self.modes, aux + sizeof(CraftsRecord) // sizeof(double))
     sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.keys.range_max, s.joined)
     for k in range(2):
         sample.joint_energy[k] = s.craft[k].joint_energy
@@ -1463,11 +1478,12 @@ cdef class TwoCrafts(StagePart):
     is rigid. Raises ValueError for a craft that is no free-flyer, counts above the limits, unknown names, and a mass that disagrees.
 
     .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
-    .interfaces: names in the order of the channels, "active arm_1"; .joint_targets: of each joint, least and largest target with its unit
-    by the code of the mode, None where the mode has none; .notes: the names in words, for the log. For a control that looks at channels:
-    .named: channel or field -> names of what its numbers are of, and how many each has; .driven: joints that are driven at the start or by
-    `joint_changes`; .actuators: field -> of each wheel or thruster the wrench (6,) of a unit on the craft, at and in C as on a rigid craft,
-    the least and the most that it gives; of a wheel its inertia about its axis and the momentum that it takes, else 0."""
+    .interfaces, .modes: names in the order of the channels, "active arm_1", "target wing 2"; .joint_targets: of each joint, least and
+    largest target with its unit by the code of the mode, None where the mode has none; .notes: the names in words, for the log. For a
+    control that looks at channels: .named: channel or field -> names of what its numbers are of, and how many each has; .driven: joints
+    that are driven at the start or by `joint_changes`; .actuators: field -> of each wheel or thruster the wrench (6,) of a unit on the
+    craft, at and in C as on a rigid craft, the least and the most that it gives; of a wheel its inertia about its axis and the momentum
+    that it takes, else 0."""
 
     PARAMETERS = (
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
@@ -1484,6 +1500,8 @@ cdef class TwoCrafts(StagePart):
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
         Parameter("joint_energy_max_j", "float", "J", "most that the joints of a craft, wheels left out, may give its bodies in a run",
                   1000.0, low=1e-3, high=1e9),
+        Parameter("modal_channels", "str", "-", "all: modal coordinates of both crafts' bodies and their rates are channels, "
+                  "modal_coordinate and modal_rate, in the order of the part's notes", "none", choices=("none", "all")),
     )
     AUX = AUX
     COMMANDS = (Command("joint", ("contact", "latched"), (0, 1), names_of="joints", targets_of="joint_targets"),)
@@ -1492,12 +1510,14 @@ cdef class TwoCrafts(StagePart):
     FREE_VEHICLES = True
     READS = {"profiles": with_data}
     cdef Self c
+    cdef dict __dict__          # AUX with the modal channels, where there are any
     cdef double[:, ::1] points
     cdef readonly tuple trees
     cdef readonly tuple joints
     cdef readonly tuple joint_targets
     cdef readonly tuple sensors
     cdef readonly tuple interfaces
+    cdef readonly tuple modes
     cdef readonly tuple notes
     cdef readonly dict named
     cdef readonly tuple driven
@@ -1528,8 +1548,16 @@ cdef class TwoCrafts(StagePart):
                                    ("interfaces", self.interfaces, MAX_INTERFACES)):
             _limit(f"{what} of both craft", len(names), limit)
         self._fill_changes(keys["joint_changes"], profiles)
+        modes = tuple(f"{side} {link.name} {number + 1}" for side, tree in zip(SIDES, trees, strict=True) for link in tree.links
+                      for number in range(link.body.n_modes))
+        self.modes = modes if keys["modal_channels"] == "all" else ()
+        self.c.modes = len(self.modes)
+        if self.modes:
+            self.AUX = (*AUX, Aux("modal_coordinate", "-", "modal coordinates of the active craft's bodies, then of the target craft's, in "
+                                  "the order of the part's notes", len(modes)), Aux("modal_rate", "1/s", "their rates", len(modes)))
         self.notes = tuple(f"{what} {', '.join(names)}" for what, names in
-                           (("joints", self.joints), ("sensors", self.sensors), ("interfaces", self.interfaces)) if names)
+                           (("joints", self.joints), ("sensors", self.sensors), ("interfaces", self.interfaces),
+                            ("modes", self.modes)) if names)
         self._fill_named(vehicles, keys["joint_changes"])
         self.plug.self = &self.c
         self.plug.self_size = 0
@@ -1645,7 +1673,7 @@ cdef class TwoCrafts(StagePart):
         cdef int i, k
         self.named = {**dict.fromkeys(("joint_position", "joint_rate", "joint_torque", "joint_mode", "joint_target"), (self.joints, 1)),
                       **dict.fromkeys(("sensor_acceleration", "sensor_rate"), (self.sensors, 3)),
-                      "interface_wrench": (self.interfaces, 6)}
+                      "interface_wrench": (self.interfaces, 6), **dict.fromkeys(("modal_coordinate", "modal_rate"), (self.modes, 1))}
         changed = {f"{table['craft']} {table['joint']}" for table in changes if table["mode"] == "driven"}
         driven, names = [], iter(self.joints)
         self.actuators = {}

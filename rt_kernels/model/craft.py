@@ -14,6 +14,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from rt_kernels.model.modes import ModalBody, skew
+from rt_kernels.model.solids import Solid, of_mass
 
 JOINTS = ("fixed", "revolute", "continuous", "prismatic", "screw", "universal", "spherical", "planar", "free")
 ONE_DEGREE = ("revolute", "continuous", "prismatic", "screw")
@@ -34,6 +35,7 @@ class Link:
     position, rotation  joint frame in the port frame at zero joint coordinate
     armature       kg.m2 or kg, added to the joint's own inertia; stiffness N.m/rad or N/m and damping N.m.s/rad or N.s/m of a one-degree
                    joint (torque -k q - d v); joint_name: left away, the body's name
+    solids         what the file says that it looks like
     """
 
     name: str
@@ -50,6 +52,7 @@ class Link:
     joint_name: str = ""
     axis2: np.ndarray = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
     pitch: float = 0.0
+    solids: tuple[Solid, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"link {self.name!r}"
@@ -83,6 +86,16 @@ class Link:
             if value and self.joint not in ONE_DEGREE:
                 raise ValueError(f"{where}: {name} belongs to a joint of one degree of freedom ({', '.join(ONE_DEGREE)}), this one is "
                                  f"{self.joint}")
+
+
+    @property
+    def looks(self) -> tuple[Solid, ...]:
+        """What is drawn of the body, its axes: what the file declares, else its outline, else the box of even density with its mass and
+        moments; nothing of a place without mass."""
+        body = self.body
+        if self.solids or body.outline is not None:
+            return self.solids or (body.outline,)  # type: ignore[return-value]
+        return (of_mass(body.mass, body.first_moment, body.second_moment),) if body.mass > 0.0 else ()
 
 
 @dataclass(frozen=True)
@@ -439,5 +452,5 @@ def chain(link: Link) -> list[Link]:
         if found:
             one = replace(one, parent=found[-1].name, port=None, position=np.zeros(3), rotation=np.eye(3))
         last = len(found) == len(axes) - 1
-        found.append(one if last else replace(one, name=name, body=ModalBody.rigid(0.0)))
+        found.append(one if last else replace(one, name=name, body=ModalBody.rigid(0.0), solids=()))
     return found

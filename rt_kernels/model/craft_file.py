@@ -54,12 +54,14 @@ from rt_kernels.model.craft import (
     no_such,
 )
 from rt_kernels.model.modes import ModalBody, Port, clamped_modes, craig_bampton_modes, free_free_modes
+from rt_kernels.model.solids import TRIANGLES_MAX, Solid, bar, box, cylinder, mesh, read_stl
 from rt_kernels.parameters import REQUIRED, Parameter, checked, faults, must_be, unknown_key
 
 _LARGEST = 1e15
 # least and largest of what a body of a craft can be, in SI units: from a washer to a station, and any material
 _LENGTH, _MASS, _STIFFNESS = (1e-4, 1e4), (1e-6, 1e9), (1e-3, 1e13)
 NAME_MAX = 60  # characters of a name
+STATIONS = 21  # most that are drawn of a beam
 
 
 class CraftError(ModelError):
@@ -106,6 +108,8 @@ _SPECTRUM = (
     Parameter("modes", "int", "-", "number of modes", low=0, high=60),
     _DAMPING,
 )  # fmt: skip
+_LOOKS = Parameter("shapes", "tables", "-", "what it looks like, for pictures: tables with box_m, cylinder_m or mesh; left away: a box of "
+                   "its mass and inertia, of a beam or truss its own form", None)
 SHAPES = ("rigid", "beam", "truss", "assumed", "modal_file")
 TABLES = ("port", "joint", "thruster", "wheel", "sensor", "interface")
 
@@ -121,6 +125,7 @@ ONE_BODY = (
               "static compliance of what carries the port (arm, soft mount): twist of the port by a wrench on it, in port axes; in series "
               "with the contact for hil-server predict, no part of the model", default=None, shape=(6, 6)),
     Parameter("modal", "table", "-", "flexible modes, see hil_server.config.modal_data", default=None),
+    _LOOKS,
 )  # fmt: skip
 # keys at the top of any craft
 CRAFT = (
@@ -155,6 +160,15 @@ KEYS: dict[str, tuple[Parameter, ...]] = {
         _vector("axis2", "-", "second axis of a universal joint, body axes", (0.0, 1.0, 0.0)),
         Parameter("pitch_m_per_rad", "float", "m/rad", "advance of a screw", 0.0, -1e3, 1e3),
         *(Parameter(shape, "table", "-", "what the body is: exactly one of " + ", ".join(SHAPES), None) for shape in SHAPES),
+        _LOOKS,
+    ),
+    "shapes": (
+        Parameter("box_m", "floats", "m", "edges of a box along x, y, z about its middle", None, *_LENGTH, 3),
+        Parameter("cylinder_m", "floats", "m", "radius and length of a cylinder along x about its middle", None, *_LENGTH, 2),
+        Parameter("mesh", "str", "-", "STL file beside this file, in metres", None),
+        Parameter("triangles_m", "rows", "m", "what stands in the mesh, nine numbers a triangle; the configuration takes it in when it "
+                  "is read", None, -_LENGTH[1], _LENGTH[1], (None, 9)),
+        *_pose("shape", "the body"),
     ),
     "rigid": (
         Parameter("mass_kg", "float", "kg", f"mass, from {_MASS[0]:g} kg; 0: a massless body, which must carry something or marks a place",
@@ -321,9 +335,9 @@ def tables_of(craft: Craft) -> dict[str, Any]:
 def with_data(tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The tables of a craft file that need no other file any more: every `modal_file` with its `data`. What is no table is left as it is.
     Raises ValueError; OSError for a file that is not there."""
-    found = dict(tables)
+    found = _with_meshes(dict(tables), folder)
     if isinstance(found.get("body"), list):
-        found["body"] = [_body_with_data(table, folder) for table in found["body"]]
+        found["body"] = [_body_with_data(_with_meshes(table, folder), folder) for table in found["body"]]
     return found
 
 
@@ -346,6 +360,18 @@ def rotation_of(angles_deg: Any) -> np.ndarray:
 
 def _cosine(degrees: float) -> float:
     return 0.0 if degrees % 180.0 == 90.0 else math.cos(math.radians(degrees))
+
+
+def _with_meshes(table: Any, folder: Path) -> Any:
+    """A table with shapes, the triangles of every mesh beside its name."""
+    shapes = table.get("shapes") if isinstance(table, dict) else None
+    if not isinstance(shapes, list):
+        return table
+    return table | {"shapes": [
+        shape | {"triangles_m": read_stl(folder / shape["mesh"])}
+        if isinstance(shape, dict) and isinstance(shape.get("mesh"), str) and "triangles_m" not in shape else shape
+        for shape in shapes
+    ]}  # fmt: skip
 
 
 def _body_with_data(table: Any, folder: Path) -> Any:
@@ -371,6 +397,7 @@ class _File:
         self.one = "body" not in tables
         self.top = self._top(tables)
         self.bodies = [] if self.one else self._bodies(self._given(tables, "body"))
+        self.solids = self._solids()
         joints = [(d["joint"], d["joint_name"] or d["name"]) for _, d, _, _ in self.bodies]
         self._finish()
         self.settings = self._settings({name: kind for joint, of in joints for name, kind in degrees(joint, of).items()})
@@ -474,6 +501,37 @@ class _File:
                 found.append((where, d, kinds[0], shape))
         return found
 
+    def _solids(self) -> list[tuple[Solid, ...]]:
+        """What each body is declared to look like."""
+        found = []
+        for where, d in [("", self.top)] if self.one else [(f"{where}.", d) for where, d, _, _ in self.bodies]:
+            rows = [(f"{where}shapes[{i}]", table) for i, table in enumerate(d.get("shapes") or [])]
+            found.append(tuple(one for at, table in rows if (one := self._solid(at, table)) is not None))
+        return found
+
+    def _solid(self, where: str, table: Any) -> Solid | None:
+        d = self._read(KEYS["shapes"], table, where, "shapes")
+        if d is None:
+            return None
+        kinds = [kind for kind in ("box_m", "cylinder_m", "mesh") if d[kind] is not None]
+        if len(kinds) != 1:
+            self.faults.append(f"{where}: exactly one of box_m, cylinder_m, mesh is needed, got {', '.join(kinds) or 'none'}")
+            return None
+        at = d["rotation"], d["position_m"]
+        if kinds[0] == "box_m":
+            return box(d["box_m"], *at)
+        if kinds[0] == "cylinder_m":
+            return cylinder(float(d["cylinder_m"][0]), float(d["cylinder_m"][1]), *at)
+        if d["triangles_m"] is not None and not 0 < len(d["triangles_m"]) <= TRIANGLES_MAX:
+            self.faults.append(f"{where}.triangles_m: {len(d['triangles_m'])} triangles, limit 1 ... {TRIANGLES_MAX}")
+            return None
+        try:
+            triangles = read_stl((self.folder or Path()) / d["mesh"]) if d["triangles_m"] is None else d["triangles_m"]
+            return mesh(np.asarray(triangles), *at)
+        except (OSError, ValueError) as error:
+            self.faults.append(f"{where}.mesh: {error}")
+            return None
+
     def _on_bodies(self, name: str) -> list[dict[str, Any]]:
         """The tables [[name]], each with the body that it is on."""
         only = "body" if self.one else self.bodies[0][1]["name"] if len(self.bodies) == 1 else None
@@ -541,17 +599,18 @@ class _File:
         """The bodies with their joints as declared."""
         if self.one:
             with self._named("inertia_kg_m2"):
-                return [Link("body", ModalBody.rigid(self.top["mass_kg"], inertia=self.top["inertia_kg_m2"]), joint="free")]
+                return [Link("body", ModalBody.rigid(self.top["mass_kg"], inertia=self.top["inertia_kg_m2"]), joint="free",
+                             solids=self.solids[0])]
         made: dict[str, ModalBody] = {}
         # rigid bodies first: mass-loaded modes need them
         for where, d, kind, shape in sorted(self.bodies, key=lambda body: body[2] in ("beam", "truss")):
             with self._named(f"{where}.{kind}"):
                 made[d["name"]] = self._body(d, kind, shape, made)
         links = []
-        for where, d, _, _ in self.bodies:
+        for (where, d, _, _), solids in zip(self.bodies, self.solids, strict=True):
             with self._named(where):
                 links.append(Link(d["name"], made[d["name"]], d["parent"], d["node"], d["joint"], d["axis"], d["position_m"], d["rotation"],
-                                  joint_name=d["joint_name"], axis2=d["axis2"], pitch=d["pitch_m_per_rad"]))
+                                  joint_name=d["joint_name"], axis2=d["axis2"], pitch=d["pitch_m_per_rad"], solids=solids))
         return links
 
     def _body(self, d: dict, kind: str, shape: dict, made: Mapping[str, ModalBody]) -> ModalBody:
@@ -748,10 +807,25 @@ def _modes_of(kind: str, table: str, carried_there: str) -> ModalBody:
         ports = {"root": frame.port(root, p_root, X), "tip": frame.port(tip, p_tip, X)}
     if d.get("stiffening") and d["mode_set"] != "clamped":
         raise ValueError(f"stiffening: true with mode_set = {d['mode_set']!r}, limit 'clamped'")
-    body = frame.modal_body(X, ports, stiffening=d.get("stiffening", False))
+    body = replace(frame.modal_body(X, ports, stiffening=d.get("stiffening", False)), outline=_outline(kind, d, frame, X))
     if kind == "truss" and d["mode_set"] == "clamped":
         body = body.clamped_at("root")
     return body.with_damping_ratio(d["damping_ratio"]) if d["damping_ratio"] else body
+
+
+def _outline(kind: str, d: dict, frame: Frame, X: np.ndarray) -> Solid:
+    """A beam as a bar with the section that has its radii of gyration, of a truss the members, bending with the modes X."""
+    u = np.asarray(frame.transform() @ X).reshape(len(frame.nodes), 6, -1)
+    if kind == "beam":
+        at = np.unique(np.linspace(0, len(u) - 1, STATIONS).round().astype(int))
+        width, height = math.sqrt(3.0) * d["gyration_y_m"], math.sqrt(3.0) * d["gyration_z_m"]
+        return bar(frame.nodes[at], u[at, :3], u[at, 3:], width, height, "bar with its radii of gyration")
+    corners = 4 * (d["bays"] + 1)
+    across = [(k, k - k % 4 + (k + 1) % 4) for k in range(corners)]
+    along = [(k, k + 4) for k in range(corners - 4)]
+    # the diagonals as `square_truss` has them
+    sides = [(4 * k + c, 4 * k + (c + 1) % 4)[:: 1 if (c + k) % 2 == 0 else -1] for k in range(d["bays"]) for c in range(4)]
+    return Solid(frame.nodes[:corners], (*across, *along, *((a, b + 4) for a, b in sides)), u[:corners, :3], "its members")
 
 
 def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: int = 5, powers_y=(2, 3), powers_z=(2,)) -> ModalBody:
@@ -773,7 +847,14 @@ def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: in
             if other == axis:
                 K[a, b] = bending_stiffness / length**3 * n * (n - 1) * k * (k - 1) / (n + k - 3)
     positions = np.column_stack([length * xi, np.zeros(nodes), np.zeros(nodes)])
+    at = np.linspace(0.0, 1.0, STATIONS)
+    moves, turns = np.zeros((STATIONS, 3, s)), np.zeros((STATIONS, 3, s))
+    for a, (axis, n) in enumerate(axes):
+        moves[:, axis, a] = at**n
+        turns[:, 3 - axis, a] = (3 - 2 * axis) * n / length * at ** (n - 1)
+    line = np.column_stack([length * at, np.zeros(STATIONS), np.zeros(STATIONS)])
+    outline = bar(line, moves, turns, 0.01 * length, 0.01 * length, "bar of any section")
     ports = {"tip": Port(np.array([length, 0.0, 0.0]), np.eye(3), phi, psi)}
-    return ModalBody.from_points(mass * weights / weights.sum(), positions, shapes, K, ports)
+    return replace(ModalBody.from_points(mass * weights / weights.sum(), positions, shapes, K, ports), outline=outline)
 
 

@@ -22,9 +22,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from rt_kernels.model.solids import Solid
 from rt_kernels.parameters import Parameter, checked
 
 Array = np.ndarray
@@ -58,6 +60,7 @@ class ModalBody:
     stiffening      (s, s, 3, 3)   sum m (rho0 chi_ab^T + chi_ab rho0^T) / 2, chi_ab the foreshortening: rho += chi_ab eta_a eta_b / 2
     stiffness, damping (s, s)      generalised
     ports           name -> Port
+    outline         what is drawn of it, with its bending; None: not known
     """
 
     mass: float
@@ -70,6 +73,7 @@ class ModalBody:
     stiffness: Array = field(default_factory=lambda: np.zeros((0, 0)))
     damping: Array | None = None
     ports: Mapping[str, Port] = field(default_factory=dict)
+    outline: Solid | None = None
 
     def __post_init__(self) -> None:
         s = len(self.P)
@@ -243,11 +247,16 @@ class ModalBody:
         for key, other in self.ports.items():
             phi = other.phi - u.T - np.cross(theta, other.position).T
             ports[key] = Port(R.T @ (other.position - p), R.T @ other.rotation, R.T @ phi, R.T @ (other.psi - port.psi))
+        outline = self.outline
+        if outline is not None:
+            moves = outline.moves - u.T - np.cross(theta[None], outline.points[:, None]).transpose(0, 2, 1)
+            outline = replace(outline, points=(outline.points - p) @ R, moves=np.einsum("ji,njk->nik", R, moves))
         # frame to the port: rho0 -> R^T (rho0 - p)
         N = N - np.einsum("i,aj->aij", p, P)
         E = E - np.outer(d, p) - np.outer(p, d) + m * np.outer(p, p)
         turn = lambda T: R.T @ T @ R  # noqa: E731
-        return replace(self, first_moment=R.T @ (d - m * p), second_moment=turn(E), P=P @ R, N=turn(N), Q=turn(Q), ports=ports)
+        return replace(self, first_moment=R.T @ (d - m * p), second_moment=turn(E), P=P @ R, N=turn(N), Q=turn(Q), ports=ports,
+                       outline=outline)
 
     # --- files
 
@@ -272,7 +281,7 @@ class ModalBody:
         given = checked(_TABLES, tables, "data")
         s = len(given["P"])
         sizes = {"P": (s, 3), "N": (s, 3, 3), "Q": (s, s, 3, 3), "stiffening": (s, s, 3, 3), "stiffness": (s, s), "damping": (s, s)}
-        arrays = {"first_moment": np.array(given["first_moment"]), "second_moment": np.array(given["second_moment"])}
+        arrays: dict[str, Any] = {"first_moment": np.array(given["first_moment"]), "second_moment": np.array(given["second_moment"])}
         for name, shape in sizes.items():
             array = np.array(given[name], dtype=float)
             if array.size != math.prod(shape):

@@ -7,6 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.context import IDENTITY, Orbit, Start, Vehicle, Vehicles
+from rt_kernels.control.fmu.description import CHANNEL, READABLE
+from rt_kernels.control.fmu.description import place as place_of
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_crafts import TwoCrafts
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
@@ -249,6 +251,26 @@ def test_frequency_of_a_mode_is_that_of_the_trapezoidal_rule():
     fit, *_ = np.linalg.lstsq(A, eta, rcond=None)
     assert np.abs(A @ fit - eta).max() < 1e-4 * np.abs(eta).max()
     assert np.abs(eta[-100:]).max() == pytest.approx(np.abs(eta[:100]).max(), rel=1e-3)
+
+
+def test_modal_coordinates_are_channels_where_they_are_declared():
+    """By the names of the bodies, as the part has them itself, and everything else to the bit as without."""
+    plain, seen = (make(pair(flexible(), flexible(3, 2)), modal_channels=which) for which in ("none", "all"))
+    assert plain.AUX is TwoCrafts.AUX and plain.modes == () and seen.AUX[: len(TwoCrafts.AUX)] == TwoCrafts.AUX
+    assert seen.modes == tuple([f"active boom {i}" for i in (1, 2, 3, 4)] + ["target boom 1", "target boom 2"])
+    assert f"modes {', '.join(seen.modes)}" in seen.notes and not any(note.startswith("modes") for note in plain.notes)
+    (records, aux), (same, more) = run(plain), run(seen)
+    width = sum(channel.count for channel in TwoCrafts.AUX)
+    assert records.tobytes() == same.tobytes() and aux[:, :width].tobytes() == more[:, :width].tobytes() and more.shape[1] == width + 12
+    for part, number in (("modal_coordinate", 0), ("modal_rate", 1)):
+        found = np.concatenate([seen.coordinates(craft)[number][-count:] for craft, count in ((0, 4), (1, 2))])
+        at = [place_of(f"{part}[{name}]", READABLE, seen) for name in seen.modes]
+        assert all(one[1] == CHANNEL for one in at) and more[-1, [one[0] for one in at]].tobytes() == found.tobytes()
+        assert np.abs(found).min() > 1e-6
+    with pytest.raises(ValueError, match=r"one of modal_coordinate\[active boom 1\], modal_coordinate\[active boom 2\], "):
+        place_of("modal_coordinate[active boom 5]", READABLE, seen)
+    with pytest.raises(ValueError, match="a channel of the dynamics part: joint_position, .*, latch_drift$"):
+        place_of("modal_coordinate[active boom 1]", READABLE, plain)
 
 
 @pytest.mark.parametrize("craft", [arm(), flexible()])

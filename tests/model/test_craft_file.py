@@ -30,6 +30,9 @@ ARM = {"name": "arm", "parent": "hub", "position_m": [0.5, 0.2, 0.1], "angles_de
        "rigid": {"mass_kg": 20.0, "centre_of_mass_m": [0.6, 0.1, 0.0], "inertia_kg_m2": [2.0, 5.0, 6.0]}}  # fmt: skip
 
 
+ONE = {"name": "one", "mass_kg": 700.0, "inertia_kg_m2": [300.0, 900.0, 1000.0], "port_position_m": [1.0, 0.0, 0.0]}
+
+
 def tables(*bodies, **more):
     return {"name": "made", "body": list(bodies), **more}
 
@@ -221,6 +224,64 @@ def test_tables_with_data_need_no_file(tmp_path):
         broken["body"][1]["modal_file"]["data"] |= change
         with pytest.raises(CraftError, match=f"body.wing.modal_file: {words}|{words}"):
             craft_of(broken)
+
+
+CORNERS = np.array([[0, 0, 0, 1, 0, 0, 0, 1, 0], [0, 0, 0, 0, 1, 0, 0, 0, 1]], float)
+
+
+@pytest.mark.parametrize("kind", ["text", "binary"])
+def test_what_a_body_is_declared_to_look_like(tmp_path, kind):
+    """Boxes, cylinders and meshes at their poses; the triangles go into the configuration, which needs the file no more."""
+    if kind == "text":
+        facets = [" ".join("vertex {} {} {}".format(*p) for p in row) for row in CORNERS.reshape(2, 3, 3)]
+        text = "".join(f"facet normal 0 0 1 outer loop {one} endloop endfacet\n" for one in facets)
+        (tmp_path / "m.stl").write_text(f"solid m\n{text}endsolid m\n")
+    else:
+        made = np.zeros(2, np.dtype([("normal", "<f4", 3), ("corners", "<f4", 9), ("unused", "<u2")]))
+        made["corners"] = CORNERS
+        (tmp_path / "m.stl").write_bytes(bytes(80) + (2).to_bytes(4, "little") + made.tobytes())
+    shapes = [{"box_m": [1.0, 2.0, 3.0], "position_m": [5.0, 0.0, 0.0], "angles_deg": [0.0, 90.0, 0.0]},
+              {"cylinder_m": [0.5, 4.0]}, {"mesh": "m.stl", "position_m": [0.0, 0.0, 7.0]}]  # fmt: skip
+    document = tables({**HUB, "shapes": shapes}, TRUSS | {"parent": "hub", "joint": "fixed"})
+    whole = tomllib.loads(toml_text.dumps(with_data(document, tmp_path)))
+    (tmp_path / "m.stl").unlink()
+    hub, truss = craft_of(whole).links
+    box, cylinder, mesh = hub.looks
+    assert np.ptp(box.points, axis=0) == pytest.approx([2.0, 1.0, 3.0]) and box.points.mean(axis=0) == pytest.approx([5.0, 0.0, 0.0])
+    assert np.ptp(cylinder.points, axis=0) == pytest.approx([4.0, 1.0, 1.0])
+    assert np.hypot(*cylinder.points[:, 1:].T) == pytest.approx(0.5)
+    assert mesh.points[np.array(mesh.faces)].reshape(2, 9) == pytest.approx(CORNERS + [0, 0, 7] * 3)
+    assert {one.what for one in hub.looks} == {""}
+    (own,) = truss.looks
+    for node, port in truss.body.ports.items():
+        end = np.argsort(np.linalg.norm(own.points - port.position, axis=1))[:4]
+        assert own.moves[end].mean(axis=0) == pytest.approx(port.phi, abs=1e-12), node
+    with pytest.raises(CraftError, match=r"body.hub.shapes\[2\].mesh: .*m.stl"):
+        craft_of(document, "made.toml", tmp_path)
+
+
+@pytest.mark.parametrize(("shape", "words"), [
+    ({}, "exactly one of box_m, cylinder_m, mesh is needed, got none"),
+    ({"box_m": [1.0, 1.0, 1.0], "cylinder_m": [1.0, 1.0]}, "exactly one of .* got box_m, cylinder_m"),
+    ({"box_m": [1.0, -1.0, 1.0]}, "box_m"),
+    ({"mesh": "m.stl", "triangles_m": []}, "triangles_m: 0 triangles, limit 1 ... 5000"),
+    ({"boxm": [1.0, 1.0, 1.0]}, "did you mean 'box_m'"),
+])  # fmt: skip
+def test_a_shape_that_is_none(shape, words):
+    for document, where in ((tables({**HUB, "shapes": [shape]}), r"body.hub.shapes\[0\]"), ({**ONE, "shapes": [shape]}, r"shapes\[0\]")):
+        with pytest.raises(CraftError, match=f"{where}.*{words}"):
+            craft_of(document)
+
+
+def test_a_body_without_shapes_is_a_box_of_its_mass():
+    (link,) = craft_of({**ONE}).links
+    (box,) = link.looks
+    a, b, c = np.ptp(box.points, axis=0)
+    m, moments = ONE["mass_kg"], ONE["inertia_kg_m2"]
+    assert m / 12 * np.array([b * b + c * c, a * a + c * c, a * a + b * b]) == pytest.approx(moments)
+    assert box.what == "box of its mass and inertia"
+    own = craft_of({**ONE, "shapes": [{"cylinder_m": [1.0, 2.0]}]}).links[0].looks
+    assert len(own) == 1 and not own[0].what
 
 
 SMALL = tables({**HUB}, {**ARM, "joint": "revolute"}, {**TRUSS, "parent": "hub", "joint": "fixed"})

@@ -100,7 +100,7 @@ def test_the_scene_is_drawn_on_frames_that_are_there(shown):
         for entity in message.entities:
             assert entity.frame_id in frames, entity.id
             kinds[topic.rpartition("/")[2]] += len(entity.lines) + len(entity.cylinders) + len(entity.cubes) + len(entity.triangles)
-    assert kinds["stand"] >= 15 and kinds["unit"] > 5 and kinds["crafts"] == 4
+    assert kinds["stand"] >= 15 and kinds["unit"] > 5 and kinds["crafts"] == 2
 
 
 def test_the_force_is_an_arrow_in_contact_alone(shown, log):

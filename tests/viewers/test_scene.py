@@ -9,7 +9,7 @@ from hil_server import open_log
 from hil_server.config import load_test
 from hil_server.line import assembly
 from hil_server.viewers.poses import inverse, product
-from hil_server.viewers.scene import Scene, box_of
+from hil_server.viewers.scene import Scene
 from rt_kernels.algebra.arrays import pose_apply, quat_from_yaw_pitch_roll, quat_to_matrix
 
 
@@ -97,25 +97,20 @@ def test_urdf_by_an_independent_reader(scene, ticks, tmp_path):
             T, X = robot.get_transform(link, "W"), placed(now.frames, link)
             assert np.abs(T[:3, 3] - X[:3]).max() < 1e-9 and np.abs(T[:3, :3] - quat_to_matrix(X[3:])).max() < 1e-9, link
     assert set(now.joints) == {j for j in robot.actuated_joint_names if robot.joint_map[j].type != "floating"}
-    assert len(robot.link_map["target_port"].visuals) and len(robot.link_map["active_craft"].visuals) == 1
+    assert len(robot.link_map["target_port"].visuals) and len(robot.link_map["active_body"].visuals) == 1
 
 
 def test_a_rehearsal_has_no_stand(log):
     text = log.header.configuration["configuration.toml"].replace("rehearsal = false", "rehearsal = true")
     assert tomllib.loads(text)["test"]["rehearsal"]
     scene = Scene({"configuration.toml": text})
-    assert scene.stand is None and scene.rig() == [] and "leg_1" not in scene.urdf() and "active_craft" in scene.urdf()
+    assert scene.stand is None and scene.rig() == [] and "leg_1" not in scene.urdf() and "active_body" in scene.urdf()
 
 
 def test_a_configuration_that_is_not_whole_still_has_the_ports(log, ticks):
     scene = Scene({"configuration.toml": "broken = "})
     assert {what.partition(":")[0] for what in scene.missing} == {"stand", "active", "target"}
     assert set(scene.instant(ticks[2]).frames) >= {"target_port", "active_port"}
-
-
-def test_box_of_a_known_body():
-    a, b, c, m = 7.0, 2.0, 3.0, 500.0
-    assert np.allclose(box_of(m, m / 12 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])), [a, b, c])
 
 
 # ------------------------------------------------------------------------------------------------------- crafts of several bodies
@@ -131,7 +126,7 @@ def winged():
 
 def bodies_at(scene, ticks, joints):
     frames = scene.instant({**ticks[3], "joint_position": joints}).frames
-    return {name: X for name, (parent, X) in frames.items() if parent == f"{name.split('_')[0]}_port" and "wing" in name or "hub" in name}
+    return {name: X for name, (_, X) in frames.items() if name.endswith(("_wing", "_hub"))}
 
 
 def test_each_body_is_drawn_with_its_size_where_the_masses_are(winged, ticks):
@@ -141,11 +136,31 @@ def test_each_body_is_drawn_with_its_size_where_the_masses_are(winged, ticks):
     things = {thing.frame: thing for thing in scene.crafts()}
     assert set(things) == set(frames) == {f"{side}_{body}" for side in ("active", "target") for body in ("hub", "left_wing", "right_wing")}
     mass = {"hub": 1200.0, "left_wing": 54.0, "right_wing": 54.0}
-    centre = sum(mass[body] * frames[f"active_{body}"][:3] for body in mass) / sum(mass.values())
-    assert centre == pytest.approx(inverse(config.setup.vehicles.active.X_port)[:3], abs=1e-9)
-    (_, edges), = things["target_left_wing"].boxes
-    assert sorted(edges)[1:] == pytest.approx([0.6 * 12**0.5, 7.5], rel=0.01) and min(edges) < 0.1
-    assert all(len(thing.boxes) == 1 and f"{thing.frame}_joint" in scene.urdf() for thing in things.values())
+    middle = {body: 0.5 * sum(extremes(things[f"target_{body}"])) for body in mass}
+    centre = sum(mass[body] * pose_apply(frames[f"target_{body}"], middle[body]) for body in mass) / sum(mass.values())
+    assert centre == pytest.approx(inverse(config.setup.vehicles.target.X_port)[:3], abs=1e-6)
+    low, high = extremes(things["target_left_wing"])
+    assert high - low == pytest.approx([7.5, 0.6 * 12**0.5, 0.02 * 12**0.5], rel=1e-9)
+    assert all(f"{thing.frame}_joint" in scene.urdf() for thing in things.values())
+
+
+def extremes(thing):
+    points = np.vstack([points for points, _ in thing.solids])
+    return points.min(axis=0), points.max(axis=0)
+
+
+def test_what_bends_is_sent_bent_in_its_true_size(winged, ticks):
+    """The tip of a wing, by its own shape at the node of the kernel's body."""
+    _, scene = winged
+    eta = np.array([0.02, -0.01, 0.005, 0.0])
+    found = scene.instant({**ticks[3], "modal_coordinate": [*[0.0] * 4, *eta, *[0.0] * 8]}).bent
+    bent = {thing.frame: np.vstack([points for points, _ in thing.solids]) for thing in found}
+    straight = {thing.frame: np.vstack([points for points, _ in thing.solids]) for thing in scene.crafts()}
+    assert set(bent) == {f"{side}_{wing}_wing" for side in ("active", "target") for wing in ("left", "right")}
+    tip = scene.picture.crafts.trees["active"].craft.links[2].body.ports["tip"]
+    moved = bent["active_right_wing"][-4:].mean(axis=0) - straight["active_right_wing"][-4:].mean(axis=0)
+    assert moved == pytest.approx(tip.phi @ eta, abs=1e-12) and np.abs(moved).max() > 1e-3
+    assert bent["active_left_wing"] == pytest.approx(straight["active_left_wing"])
 
 
 def test_joints_turn_what_hangs_on_them_in_the_order_of_the_channel(winged, ticks):
@@ -157,4 +172,4 @@ def test_joints_turn_what_hangs_on_them_in_the_order_of_the_channel(winged, tick
     for name, angle in (("active_left_wing", 0.3), ("active_right_wing", 0.0), ("target_left_wing", 0.0), ("target_right_wing", 2.5)):
         distance, half = apart(rest[name], turned[name])
         assert 2.0 * np.arcsin(0.5 * half) == pytest.approx(angle, abs=1e-9) and distance < 1e-9, "about its own length"
-    assert set(bodies_at(scene, ticks, None)) == set(rest), "of a log without the channel: at rest"
+    assert set(bodies_at(scene, ticks, ())) == set(rest), "of a log without the channel: at rest"

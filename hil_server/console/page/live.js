@@ -2,6 +2,7 @@
 // The console sends a frame only when the page has shown the last but one, so a slow page gets fewer frames and never old ones.
 import { cameras } from "/hil/cameras.js";
 import { channels } from "/hil/channels.js";
+import { crafts } from "/hil/crafts.js";
 import { curves } from "/hil/curves.js";
 import { views as instruments } from "/hil/instruments.js";
 import { menu } from "/hil/menu.js";
@@ -11,7 +12,7 @@ import { sticks } from "/hil/sticks.js";
 import { views as tables } from "/hil/tables.js";
 import { wires } from "/hil/wires.js";
 
-Object.assign(kinds, { cameras, channels, curves, menu, player, sticks, wires }, instruments, tables);
+Object.assign(kinds, { cameras, channels, crafts, curves, menu, player, sticks, wires }, instruments, tables);
 
 // values: [t, smallest, largest of the first selected channel, of the second ...] of the live run; answers: newest first
 export const state = { things: null, frame: null, curves: null, log: null, head: {}, answer: null, answers: [], selected: [], values: [],

@@ -1,8 +1,8 @@
 """The mimic display (R-UI-01 to 06): contact picture, dampers, curves, all at one instant, of the live run or of a log.
 
-Three windows one above the other. Upper: wire-frames of the contact in fixed projections, with numbers beside them that change over at the
-capture. Middle: dampers. Lower: curves of the selected variables past the fixed line. What stands in upper and middle window follows the
-unit, whose picture declares it (`MIMIC`); a run with a manipulator has the arm's, whatever its unit.
+Three windows one above the other. Upper: wire-frames of the contact in fixed projections, the crafts, and numbers beside them that change
+over at the capture. Middle: dampers. Lower: curves of the selected variables past the fixed line. What stands in upper and middle window
+follows the unit, whose picture declares it (`MIMIC`); a run with a manipulator has the arm's, whatever its unit.
 """
 
 from pathlib import Path
@@ -57,6 +57,7 @@ class MimicView:
             View("numbers", before=[0], after=[3]).classes("hil-figures")
             for projection in mimic.projections:
                 View("wires", projection=projection).classes("live hil-box hil-pane")
+            View("crafts").classes("live hil-box hil-pane")
             View("numbers", before=list(mimic.numbers), after=[0]).classes("hil-figures")
         View("words")
         with ui.element("div").classes("hil-lower"):

@@ -50,6 +50,7 @@ class ReplayView:
                 with ui.element("div").classes("hil-wires"):
                     for projection in ("side", "axonometric"):
                         View("wires", projection=projection).classes("live hil-box")
+                    View("crafts").classes("live hil-box")
             with ui.element("div").classes("hil-column hil-side").props("tabindex=0 role=region aria-label='Values at the cursor'"):
                 View("words")
                 with card("Values at the cursor"):
