@@ -59,6 +59,15 @@ def mass_properties(table: Given, port: str = DOCKING) -> tuple[float, np.ndarra
     return rest.mass, rest.inertia, np.concatenate([p - rest.centre, quat_from_matrix(R)])
 
 
+def ahead_of_port(table: Given, port: str) -> float:
+    """How far the centre of mass of a craft at rest lies in the direction X of its port, m: ahead for a target, behind for an active craft.
+    Raises ValueError for a port that it does not have."""
+    made = craft(table)
+    rest = at_rest(made)
+    R, p = port_pose(made, rest, port)
+    return float(R[:, 0] @ (rest.centre - p))
+
+
 def bends(table: Given) -> bool:
     """Whether the docking port of a vehicle's table moves against the rest of it: by joints, bending bodies, or modes at the port."""
     return bool(table.get("modal")) or craft(table).moves

@@ -497,13 +497,17 @@ class _Check:
             self.faults.append(line(*self.where("dynamics.part"), what, name, limit=limit, unit="-"))
 
     def docked(self) -> None:
-        """The crafts have the ports by which they dock."""
+        """The crafts have the ports by which they dock; one whose port looks the other way would stand inside the other: that is said."""
         if self.faults:
             return
         for side in ("active", "target"):
             name = docking_port(self.document, side)
             try:
-                crafts.craft(self.document[f"{side}_vehicle"]).port(name)
+                ahead = crafts.ahead_of_port(self.document[f"{side}_vehicle"], name)
+                if (wrong := ahead if side == "active" else -ahead) > 0.0:
+                    looks = "into" if side == "active" else "out of"
+                    self.chosen.append(f"{side}_vehicle: X of its port {name!r} looks {looks} the craft: the centre of mass is {wrong:.3g} m "
+                                       "on the side of the other craft")
             except ValueError as error:
                 self.faults.append(line(*self.where(f"dynamics.{side}_port"), str(error), name, limit="a port of this craft", unit="-"))
 

@@ -157,11 +157,11 @@ MODAL = (SHIPPED / "vehicles/flexible_truss.toml").read_text().replace("dumbbell
 def test_the_dynamics_part_follows_from_the_crafts(programme, active, target, part, why):
     config = load_test(programme(active, target, {"range_max_m": 4.0}))
     assert config.dynamics == {"part": part, "range_max_m": 4.0}
-    (chosen,) = config.chosen
+    (chosen,) = (words for words in config.chosen if words.startswith("dynamics: "))
     assert chosen.startswith(f"dynamics: {part}: ") and why in chosen
     assert test_from_toml(config.as_toml()).dynamics["part"] == part
     named = load_test(programme(active, target), [f"dynamics.part={part}"])
-    assert named.dynamics["part"] == part and named.chosen == ()
+    assert named.dynamics["part"] == part and not any("dynamics: " in words for words in named.chosen)
     if part != "two_bodies":
         (found,) = faults(programme(active, target), ["dynamics.part=two_bodies"])
         assert f"dynamics.part: would not fly all of the crafts ({why}" in found
@@ -192,6 +192,14 @@ def test_a_shipped_docking_flies_the_craft_that_is_named(name):
         assert config.dynamics["part"] == part and what in config.chosen[0]
         (found,) = faults(name, [*settings, "dynamics.part=two_bodies"])
         assert "would not fly all of the crafts" in found and what in found and repr(part) in found
+
+
+@pytest.mark.parametrize(("port", "said"), [("docking", True), ("receiving", False)])
+def test_a_port_that_looks_the_other_way_is_said(port, said):
+    """Half of a truss of 56 m stands on the wrong side of the port by which it docks as an active craft."""
+    config = load_test("docking", ["test.target_vehicle=vehicles/dumbbell_truss.toml", f"dynamics.target_port={port}"])
+    words = f"target_vehicle: X of its port '{port}' looks out of the craft: the centre of mass is 23.7 m on the side of the other craft"
+    assert (words in config.chosen) == said
 
 
 def test_the_choice_is_printed(programme, capsys):
