@@ -506,8 +506,8 @@ class _Check:
                 ahead = crafts.ahead_of_port(self.document[f"{side}_vehicle"], name)
                 if (wrong := ahead if side == "active" else -ahead) > 0.0:
                     looks = "into" if side == "active" else "out of"
-                    self.chosen.append(f"{side}_vehicle: X of its port {name!r} looks {looks} the craft: the centre of mass is {wrong:.3g} m "
-                                       "on the side of the other craft")
+                    self.chosen.append(f"{side}_vehicle: X of its port {name!r} looks {looks} the craft: "
+                                       f"the centre of mass is {wrong:.3g} m on the side of the other craft")
             except ValueError as error:
                 self.faults.append(line(*self.where(f"dynamics.{side}_port"), str(error), name, limit="a port of this craft", unit="-"))
 
