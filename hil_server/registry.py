@@ -134,6 +134,7 @@ PARTS: dict[str, dict[str, str]] = {
         "berthing_pins": "rt_kernels.mechanisms.berthing.pins:BerthingPins",
         "bumper": "rt_kernels.mechanisms.linear.bumper:Bumper",
         "elastic_adaptive": "rt_kernels.mechanisms.ring.elastic.unit:ElasticAdaptive",
+        "mesh_unit": "rt_kernels.mechanisms.mesh.unit:MeshUnit",
         "probe_cone": "rt_kernels.mechanisms.probe_cone.unit:ProbeCone",
         "probe_cone_simple": "rt_kernels.mechanisms.probe_cone.simple:ProbeConeSimple",
         "ring": "rt_kernels.mechanisms.ring.unit:Ring",
