@@ -154,6 +154,7 @@ MOVING_CRAFT = "two_crafts"
 DYNAMICS = (FREE_BODIES, "two_bodies_flexible", MOVING_CRAFT)  # the first that flies both crafts as they are
 APPROACH = "docking"
 RECORDED_MOTION = "recording"
+DRAWN_UNIT = "mesh_unit"
 # what the server speaks with the virtual stand's process
 EMULATED_DRIVES = "cia402"
 EMULATED_DRIVES_ON_ETHERCAT = "cia402_ethercat"

@@ -27,7 +27,7 @@ cdef struct Field:
 
 
 cdef struct Ball:
-    # depth first: who leaves a ball out goes on at `skip`
+    # depth first: the next one outside of this ball is `skip`
     double centre[3]
     double radius
     int skip

@@ -10,6 +10,7 @@ from hil_server.config import unit_meshes
 from rt_kernels.mechanisms.mesh import field_file
 
 TO_X = np.array([[0, 0, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1.0]])  # the axis of revolution, Z, becomes X
+X_TO_MINUS_Z = np.array([[0, 1, 0, 0], [0, 0, -1, 0], [-1, 0, 0, 0], [0, 0, 0, 1.0]])  # X of the port along -Z of a drawing
 
 
 def revolved(profile, sections=192):
