@@ -21,6 +21,7 @@ cdef struct Field:
     int unused
     double origin[3]       # of node (0, 0, 0)
     double cell            # between two nodes, m
+    double per_cell        # its inverse
     double slack
     double low[3]          # box of the body
     double high[3]
@@ -67,9 +68,9 @@ cdef inline bint distance_at(const Field *f, Vec3 p, double *phi, Vec3 *gradient
     cdef const float *row
     cdef const float *r
     cdef int i, j, k
-    u[0] = (p.x - f.origin[0]) / f.cell
-    u[1] = (p.y - f.origin[1]) / f.cell
-    u[2] = (p.z - f.origin[2]) / f.cell
+    u[0] = (p.x - f.origin[0]) * f.per_cell
+    u[1] = (p.y - f.origin[1]) * f.per_cell
+    u[2] = (p.z - f.origin[2]) * f.per_cell
     for i in range(3):
         if not (1.0 <= u[i] < f.n[i] - 2):
             return False
@@ -91,7 +92,7 @@ cdef inline bint distance_at(const Field *f, Vec3 p, double *phi, Vec3 *gradient
             by_x[k] += d[0][i] * plane[k]
             by_y[k] += w[0][i] * plane_y[k]
     phi[0] = along_z(w[2], value)
-    gradient[0] = xyz(along_z(w[2], by_x) / f.cell, along_z(w[2], by_y) / f.cell, along_z(d[2], value) / f.cell)
+    gradient[0] = xyz(f.per_cell * along_z(w[2], by_x), f.per_cell * along_z(w[2], by_y), f.per_cell * along_z(d[2], value))
     return True
 
 
@@ -106,9 +107,9 @@ cdef inline bint is_far(const Field *f, Vec3 c, double radius) noexcept nogil:
     cdef int i, j, k
     if dx * dx + dy * dy + dz * dz > reach * reach:
         return True
-    i = <int>((c.x - f.origin[0]) / f.cell + 0.5)
-    j = <int>((c.y - f.origin[1]) / f.cell + 0.5)
-    k = <int>((c.z - f.origin[2]) / f.cell + 0.5)
+    i = <int>((c.x - f.origin[0]) * f.per_cell + 0.5)
+    j = <int>((c.y - f.origin[1]) * f.per_cell + 0.5)
+    k = <int>((c.z - f.origin[2]) * f.per_cell + 0.5)
     # a box around the grid counts as near
     if i < 0 or j < 0 or k < 0 or i >= f.n[0] or j >= f.n[1] or k >= f.n[2]:
         return False

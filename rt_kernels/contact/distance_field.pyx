@@ -5,7 +5,7 @@ of both faces' normals, of a vertex the sum of the faces' normals, each times it
 """
 
 from libc.math cimport ceil, fabs, floor
-from rt_kernels.algebra.values cimport Vec3, add, dot, mul, norm, sub, vec, xyz
+from rt_kernels.algebra.values cimport Vec3, add, cross, dot, mul, neg, norm, sub, vec, xyz
 
 import numpy as np
 
@@ -54,26 +54,58 @@ cdef inline double least(double a, double b, double c) noexcept nogil:
     return min(a, min(b, c))
 
 
+cdef struct Side:
+    # half-space at + x i + y j + z k <= 0 of nodes that can be near a triangle
+    double at
+    double x
+    double y
+    double z
+
+
+cdef inline Side side_of(Vec3 normal, Vec3 point, Vec3 origin, double cell, double band) noexcept nogil:
+    """No further than the band beyond a plane; a normal that is none leaves all nodes."""
+    cdef double size = norm(normal)
+    cdef Vec3 n = mul(1.0 / size, normal) if size > 0.0 else normal
+    cdef Side out
+    out.at = dot(n, sub(origin, point)) - band
+    out.x, out.y, out.z = cell * n.x, cell * n.y, cell * n.z
+    return out
+
+
 cdef void spread_triangle(double[:, :, ::1] node, const double *t, const double *normal, const double *origin, double cell,
                           double band) noexcept nogil:
-    """Nodes nearer to this triangle than to those before, and than the band, take its signed distance."""
-    cdef Vec3 a = vec(t), b = vec(t + 3), c = vec(t + 6), p, way, face = vec(normal)
-    cdef Vec3 at = vec(origin)
+    """Nodes nearer to this triangle than to those before, and than the band, take its signed distance. Along a line of nodes only those are
+    looked at that are within the band of its plane, and of the planes through its edges."""
+    cdef Vec3 a = vec(t), b = vec(t + 3), c = vec(t + 6), p, way, face = vec(normal), at = vec(origin)
+    cdef Side side[5]
     cdef int low[3]
     cdef int high[3]
     cdef int n[3]
-    cdef int axis, i, j, k, feature
-    cdef double size
+    cdef int axis, i, j, k, m, first, end, feature
+    cdef double size, s, from_k, to_k
     n[0], n[1], n[2] = <int>node.shape[0], <int>node.shape[1], <int>node.shape[2]
     for axis in range(3):
         low[axis] = first_node((least(t[axis], t[3 + axis], t[6 + axis]) - band - origin[axis]) / cell, n[axis])
         high[axis] = end_node((-least(-t[axis], -t[3 + axis], -t[6 + axis]) + band - origin[axis]) / cell, n[axis])
+    side[0], side[1] = side_of(face, a, at, cell, band), side_of(neg(face), a, at, cell, band)
+    side[2] = side_of(cross(sub(b, a), face), a, at, cell, band)
+    side[3] = side_of(cross(sub(c, b), face), b, at, cell, band)
+    side[4] = side_of(cross(sub(a, c), face), c, at, cell, band)
     for i in range(low[0], high[0]):
         for j in range(low[1], high[1]):
-            for k in range(low[2], high[2]):
+            from_k, to_k = low[2], high[2] - 1
+            for m in range(5):
+                s = side[m].at + side[m].x * i + side[m].y * j
+                if fabs(side[m].z) < 1e-9 * cell:
+                    if s > 1e-9 * cell:
+                        to_k = -1.0
+                elif side[m].z > 0.0:
+                    to_k = min(to_k, -s / side[m].z)
+                else:
+                    from_k = max(from_k, -s / side[m].z)
+            first, end = first_node(from_k, n[2]), end_node(to_k, n[2])
+            for k in range(first, end):
                 p = add(at, xyz(i * cell, j * cell, k * cell))
-                if fabs(dot(face, sub(p, a))) > band:
-                    continue
                 way = sub(p, nearest_of_triangle(p, a, b, c, &feature))
                 size = norm(way)
                 if size <= band and size < fabs(node[i, j, k]):
@@ -102,7 +134,7 @@ cdef class DistanceField:
                              f"and {cell}")
         cdef const float[:, :, ::1] view = self.nodes
         self.field.node = &view[0, 0, 0]
-        self.field.cell, self.field.slack = cell, SLACK_CELLS * cell
+        self.field.cell, self.field.per_cell, self.field.slack = cell, 1.0 / cell, SLACK_CELLS * cell
         for i in range(3):
             self.field.n[i] = self.nodes.shape[i]
             self.field.origin[i], self.field.low[i], self.field.high[i] = origin[i], low[i], high[i]

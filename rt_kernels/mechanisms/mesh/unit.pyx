@@ -21,12 +21,12 @@ axis a of T, e = a.(p_TQ - p_TP): a spring pushes with max(0, f_0 + k e + c e') 
 a latch closes when e >= 0 within `radius_m` of the axis, pulls with min(0, k e + c e') while e < 0 and opens on the release command.
 
 A rigid head is taken once, at the pose of the tick: the craft's symplectic Euler then keeps the springs' energy. A sprung one has
-semi-implicit sub-steps with the port at constant twist; wrenches are the means of the tick.
+semi-implicit sub-steps with the port at constant twist; wrenches are the means of the tick. Ledger: energies in T at rest; `supplied` is
+the work of the port A, by trapezium. An edge of the target between two samples is not seen.
 
 The samples lie in a tree of balls; when the head has moved by more than half a cell it is searched for those that may touch before the next
-search. Of these, one whose phi was then more than twice the way since (its gradient is shorter than 2) does not touch: which search it was
-changes no bit. Ledger: energies in T at rest; `supplied` is the work of the port A, by trapezium. An edge of the target between two samples
-is not seen.
+search. Of these, one does not touch before it has gone phi/2 from where phi was computed (the gradient is shorter than 2): what was looked
+at before changes no bit.
 """
 
 from libc.math cimport sqrt
@@ -110,7 +110,8 @@ cdef struct Self:
     const Ball *ball
     Touch *touch               # room for all samples
     int *near                  # samples that may touch before the next search
-    double *phi                # of each of them at the search
+    double *due                # path at which each of them may touch, m
+    double path                # of the head since the search, counted as the farthest sample, m
     double margin              # way of a sample to the next search
     double reach               # of the samples from H
     double inertia[3]     # of the head about H
@@ -122,6 +123,7 @@ cdef struct Self:
     int latches
     int springs
     Pose X_searched            # of the head when the tree was searched
+    Pose X_looked              # and when it was last looked at
     Latch latch[12]
     Spring spring[24]
     State state
@@ -146,7 +148,8 @@ cdef void search(Self *p, Pose X_TH) noexcept nogil:
     cdef double phi
     cdef int i = 0, k
     p.nears = 0
-    p.X_searched = X_TH
+    p.X_searched = p.X_looked = X_TH
+    p.path = 0.0
     while i < p.balls:
         if is_far(&p.field, add(X_TH.p, mat_vec(R, vec(p.ball[i].centre))), p.ball[i].radius + p.margin):
             i = p.ball[i].skip
@@ -155,16 +158,15 @@ cdef void search(Self *p, Pose X_TH) noexcept nogil:
             p_TQ = add(X_TH.p, mat_vec(R, p.sample[k].p))
             if is_far(&p.field, p_TQ, p.margin) or not distance_at(&p.field, p_TQ, &phi, &gradient) or phi > STEEPEST * p.margin:
                 continue
-            p.near[p.nears], p.phi[p.nears] = k, phi
+            p.near[p.nears], p.due[p.nears] = k, phi / STEEPEST
             p.nears += 1
         i += 1
 
 
-cdef inline double way_since(const Self *p, Pose X_TH) noexcept nogil:
-    """The most by which a sample has moved since the search: |R x - R' x| <= 2 |q - q'| |x|."""
-    cdef Quat a = X_TH.q, b = p.X_searched.q
-    cdef double dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z, dw = a.w - b.w
-    return norm(sub(X_TH.p, p.X_searched.p)) + 2.0 * sqrt(dx * dx + dy * dy + dz * dz + dw * dw) * p.reach
+cdef inline double way_of(const Self *p, Pose X, Pose Y) noexcept nogil:
+    """The most by which a sample moves from pose X of the head to Y: |R x - R' x| <= 2 |q - q'| |x|."""
+    cdef double dx = Y.q.x - X.q.x, dy = Y.q.y - X.q.y, dz = Y.q.z - X.q.z, dw = Y.q.w - X.q.w
+    return norm(sub(Y.p, X.p)) + 2.0 * sqrt(dx * dx + dy * dy + dz * dz + dw * dw) * p.reach
 
 
 cdef inline void press(const Self *p, const Sample *s, Vec3 p_TQ, double depth, Vec3 g, Vec3 v, Touch *t, Sums *sums) noexcept nogil:
@@ -190,17 +192,21 @@ cdef void touch_all(Self *p, Pose X_TH, Twist V_TH, double h, Sums *sums) noexce
     cdef const Sample *s
     cdef Touch *t
     cdef Vec3 p_TQ, gradient, f
-    cdef double phi, limit, total = 0.0, share = 1.0, way = way_since(p, X_TH)
+    cdef double phi, limit, total = 0.0, share = 1.0
     cdef int i, n = 0
-    if not way <= p.margin:
+    if not way_of(p, p.X_searched, X_TH) <= p.margin:
         search(p, X_TH)
-        way = 0.0
+    p.path += way_of(p, p.X_looked, X_TH)
+    p.X_looked = X_TH
     for i in range(p.nears):
-        if p.phi[i] > STEEPEST * way:
+        if p.due[i] > p.path:
             continue
         s = &p.sample[p.near[i]]
         p_TQ = add(X_TH.p, mat_vec(R, s.p))
-        if not distance_at(&p.field, p_TQ, &phi, &gradient) or phi >= 0.0:
+        if not distance_at(&p.field, p_TQ, &phi, &gradient):
+            continue
+        if phi >= 0.0:
+            p.due[i] = p.path + phi / STEEPEST
             continue
         press(p, s, p_TQ, -phi, neg(gradient), add(V_TH.v, cross(V_TH.w, sub(p_TQ, X_TH.p))), &p.touch[n], sums)
         total += p.touch[n].per_speed
@@ -473,13 +479,14 @@ cdef int place(tables, dict points, key, Place *at, head) except -1:
         if name not in points or points[name]["body"] != end:
             known = ", ".join(n for n, p in points.items() if p["body"] == end) or "none: add a table [[points]]"
             raise ValueError(f"{key}.{end}: {name!r} is no point of the {end} unit; there are: {known}")
-    size = float(np.linalg.norm(tables["axis"]))
+    x, y, z = tables["axis"]
+    size = (x * x + y * y + z * z)**0.5  # the same bits everywhere
     if not size > 1e-9:
         raise ValueError(f"{key}.axis must not be zero, got {tables['axis']}")
     Q, P = (points[tables[end]]["position_m"] for end in ("active", "target"))
     at.Q = xyz(Q[0] - head[0], Q[1] - head[1], Q[2] - head[2])
     at.P = xyz(P[0], P[1], P[2])
-    at.axis = xyz(tables["axis"][0] / size, tables["axis"][1] / size, tables["axis"][2] / size)
+    at.axis = xyz(x / size, y / size, z / size)
     return 0
 
 
@@ -604,14 +611,14 @@ cdef class MeshUnit(MechanismPart):
         balls = np.zeros(len(arrays["ball"]), [("centre", "f8", 3), ("radius", "f8"), ("link", "i4", 4)])
         balls["centre"], balls["radius"] = arrays["ball"][:, :3] - keys["head_m"], arrays["ball"][:, 3] * (1.0 + 1e-9)
         balls["link"][:, :3] = arrays["link"]
-        touches, nears, phis = np.zeros(len(samples) * sizeof(Touch), np.uint8), np.zeros(len(samples), np.int32), np.zeros(len(samples))
-        self.kept = (samples, balls, touches, nears, phis)
+        touches, nears, dues = np.zeros(len(samples) * sizeof(Touch), np.uint8), np.zeros(len(samples), np.int32), np.zeros(len(samples))
+        self.kept = (samples, balls, touches, nears, dues)
         cdef double[:, ::1] sample = samples
         cdef unsigned char[::1] ball = balls.view(np.uint8), touch = touches
         cdef int[::1] near = nears
-        cdef double[::1] phi = phis
+        cdef double[::1] due = dues
         p.sample, p.ball, p.touch = <const Sample *>&sample[0, 0], <const Ball *>&ball[0], <Touch *>&touch[0]
-        p.near, p.phi = &near[0], &phi[0]
+        p.near, p.due = &near[0], &due[0]
         p.balls, p.margin = len(balls), 0.5 * cell
         p.X_searched = pose_of(xyz(np.inf, 0.0, 0.0), unit_pose().q)  # nothing is known yet
         p.reach = float(np.linalg.norm(samples[:, :3], axis=1).max())
