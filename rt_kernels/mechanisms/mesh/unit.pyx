@@ -18,11 +18,12 @@ The drawn body of the active unit, the head, is rigid on the port A, or with a m
 
 Its centre of mass is H, its inertia diagonal. Springs and latches act between a point Q of the head and a point P of the target along an
 axis a of T, e = a.(p_TQ - p_TP): a spring pushes with max(0, f_0 + k e + c e') while e > 0 (a stop is a stiff one, a damper one without k);
-a latch closes when e >= 0 within `radius_m` of the axis, pulls with min(0, k e + c e') while e < 0 and opens on the release command.
+a latch closes when e >= 0 within `radius_m` of the axis, pulls with min(0, k e + c e') while e < 0 and opens on the release command. That
+also moves N by `release_way_m` within `release_s`, for a hook that holds by its shape.
 
 A rigid head is taken once, at the pose of the tick: the craft's symplectic Euler then keeps the springs' energy. A sprung one has
 semi-implicit sub-steps with the port at constant twist; wrenches are the means of the tick. Ledger: energies in T at rest; `supplied` is
-the work of the port A, by trapezium. An edge of the target between two samples is not seen.
+the work of the port A, by trapezium, and of the release. An edge of the target between two samples is not seen.
 
 The samples lie in a tree of balls; when the head has moved by more than half a cell it is searched for those that may touch before the next
 search. Of these, one does not touch before it has gone phi/2 from where phi was computed (the gradient is shorter than 2): what was looked
@@ -99,6 +100,7 @@ cdef struct State:
     double F_led[6]            # wrench of the port on the unit there, at A, T axes
     double supplied
     double lost
+    double drawn               # share of the way of the release
     int latched[12]
     int started
     int unused
@@ -298,12 +300,15 @@ cdef inline double stop(const Self *p, double travel, double x, double rate, Sum
     return -side * force
 
 
-cdef Wrench carry(const Self *p, Pose X_TA, Twist V_TA, Pose X_TH, Twist V_TH, Twist *deflection, Sums *sums) noexcept nogil:
-    """Wrench of the springs on the head, at H, A axes; deflection: d and phi."""
+cdef Wrench carry(
+    const Self *p, Pose X_TA, Twist V_TA, Pose X_TH, Twist V_TH, Vec3 v_N, Twist *deflection, Sums *sums
+) noexcept nogil:
+    """Wrench of the springs on the head, at H, A axes; v_N: velocity of the nominal place in A; deflection: d and phi."""
     cdef Vec3 p_AH = rotate_back(X_TA.q, sub(X_TH.p, X_TA.p))
-    cdef Vec3 d = sub(p_AH, vec(p.keys.head)), turn = xyz(0.0, 0.0, 0.0), f, m = xyz(0.0, 0.0, 0.0)
+    cdef Vec3 d = sub(sub(p_AH, vec(p.keys.head)), mul(p.state.drawn, vec(p.keys.release_way)))
+    cdef Vec3 turn = xyz(0.0, 0.0, 0.0), f, m = xyz(0.0, 0.0, 0.0)
     # rates in the turning axes A
-    cdef Vec3 rate = rotate_back(X_TA.q, sub(V_TH.v, add(V_TA.v, cross(V_TA.w, sub(X_TH.p, X_TA.p)))))
+    cdef Vec3 rate = sub(rotate_back(X_TA.q, sub(V_TH.v, add(V_TA.v, cross(V_TA.w, sub(X_TH.p, X_TA.p))))), v_N)
     cdef Vec3 spin = rotate_back(X_TA.q, sub(V_TH.w, V_TA.w))
     f.x = (stretch(p.keys.axial_stiffness, p.keys.axial_damping, d.x, rate.x, sums) + stop(p, p.keys.travel[0], d.x, rate.x, sums))
     f.y = (stretch(p.keys.lateral_stiffness, p.keys.lateral_damping, d.y, rate.y, sums) + stop(p, p.keys.travel[1], d.y, rate.y, sums))
@@ -315,6 +320,13 @@ cdef Wrench carry(const Self *p, Pose X_TA, Twist V_TA, Pose X_TH, Twist V_TH, T
         m.z = stretch(p.keys.tilt_stiffness, p.keys.tilt_damping, turn.z, spin.z, sums)
     deflection[0] = twist_of(d, turn)
     return wrench_of(f, m)
+
+
+cdef inline Vec3 draw(Self *p, bint release, double h) noexcept nogil:
+    """Moves the nominal place towards where the command has it; its velocity in A."""
+    cdef double before = p.state.drawn, step = h / p.keys.release
+    p.state.drawn = min(1.0, before + step) if release else max(0.0, before - step)
+    return mul((p.state.drawn - before) / h, vec(p.keys.release_way))
 
 
 cdef inline double kinetic(const Self *p, Quat q, Twist V) noexcept nogil:
@@ -367,7 +379,7 @@ cdef Wrench substep(Self *p, Pose X_TA, Twist V_TA, double h, bint release, Twis
     cdef Pose X_TH = pose(s.X_TH)
     cdef Twist V_TH = twist(s.V_TH)
     cdef Wrench on_head = wrench_of(xyz(0.0, 0.0, 0.0), xyz(0.0, 0.0, 0.0)), F_A
-    cdef Vec3 f, arm
+    cdef Vec3 f, arm, v_N
     if not p.sprung or not s.started:
         X_TH = pose_of(apply(X_TA, vec(p.keys.head)), X_TA.q)
         V_TH = carried(V_TA, X_TA, X_TH.p)
@@ -377,7 +389,9 @@ cdef Wrench substep(Self *p, Pose X_TA, Twist V_TA, double h, bint release, Twis
     link_all(p, X_TH, V_TH, release, sums)
     arm = rotate_back(X_TA.q, sub(X_TH.p, X_TA.p))
     if p.sprung:
-        on_head = carry(p, X_TA, V_TA, X_TH, V_TH, deflection, sums)
+        v_N = draw(p, release, h)
+        on_head = carry(p, X_TA, V_TA, X_TH, V_TH, v_N, deflection, sums)
+        s.supplied += h * dot(on_head.f, v_N)
         if not p.turns:
             # the bearing passes the moment about H on
             f = rotate_back(X_TA.q, sub(sums.F_T.m, cross(X_TH.p, sums.F_T.f)))
@@ -430,7 +444,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         r.latched[i] = p.state.latched[i]
     if all_closed:
         out.signals |= MECHANISM_SIGNAL_DSG
-    if release:
+    if release and (p.state.drawn == 1.0 or not p.sprung):
         out.signals |= MECHANISM_SIGNAL_RELEASED
     if worst > p.keys.penetration_max:
         out.status |= MECHANISM_STATUS_OUT_OF_RANGE
@@ -522,6 +536,9 @@ cdef class MeshUnit(MechanismPart):
                   low=0.0, high=10.0, shape=3),
         Parameter("stop_stiffness_n_per_m", "float", "N/m", "of these stops", 1e6, low=0.0, high=1e10),
         Parameter("stop_damping_n_s_per_m", "float", "N.s/m", "of these stops; they never pull", 1e3, low=0.0, high=1e8),
+        Parameter("release_way_m", "floats", "m", "way of a head with a mass on the release command, A axes", (0.0, 0.0, 0.0), low=-10.0,
+                  high=10.0, shape=3),
+        Parameter("release_s", "float", "s", "time of this way", 1.0, low=1e-3, high=1e3),
         Parameter("points", "tables", "-", "points of the drawings, tables [[points]]", (), of=POINT_PARAMETERS),
         Parameter("springs", "tables", "-", "springs, dampers and stops between head and target, tables [[springs]]", (),
                   of=SPRING_PARAMETERS),

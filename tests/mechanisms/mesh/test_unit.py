@@ -13,7 +13,7 @@ POINTS = [
     {"name": "nose", "body": "active", "position_m": [0.0, 0.0, 0.0]},
     {"name": "face", "body": "target", "position_m": [0.0, 0.01, 0.0]},
 ]
-RELEASE = 4
+RELEASE, RELEASED = 4, 1 << 17
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +158,22 @@ def test_head_swings_on_its_springs(ball_on_plate):
         period = dt * (crossings[-1] - crossings[0]) / (len(crossings) - 1)
         assert 2 * np.pi / period == pytest.approx(w, rel=2e-3)
     assert np.abs(rows[:, 6]).max() == pytest.approx(0.1 * np.sqrt(5e3 * 2.0), rel=0.01)
+
+
+def test_release_draws_the_head_away(ball_on_plate):
+    """Pressed against the plate, it comes off when the release has moved it back; its energy is the port's and the drive's work."""
+    away = {"axial_damping_n_s_per_m": 60.0, "release_way_m": [-0.02, 0.0, 0.0], "release_s": 0.5}
+    unit = MeshUnit(**ball_on_plate | SPRUNG | away)
+    for x in np.linspace(0.0, 0.01, 2000):
+        found = still(unit, [x, 0, 0, 0, 0, 0, 1], [0.005, 0, 0, 0, 0, 0], dt=1e-3)
+    assert found["F_T"][0] == pytest.approx(5e3 * 0.0098 + 60.0 * 0.005, rel=2e-3)  # 0.2 mm in the plate
+    pressed = found
+    for k in range(1000):
+        found = still(unit, [0.01, 0, 0, 0, 0, 0, 1], dt=1e-3, commands=RELEASE)
+        assert bool(found["signals"] & RELEASED) == (k >= 500) or k == 499
+    assert found["F_T"][0] == 0.0 and unit.max_penetration([0.01, 0, 0, 0, 0, 0, 1]) > 0.0
+    gained, stored, lost = (found[f"mesh.energy_{k}"] - pressed[f"mesh.energy_{k}"] for k in ("supplied", "stored", "lost"))
+    assert gained == pytest.approx(stored + lost, abs=0.02 * lost) and stored < 0.0
 
 
 def test_stops_end_the_travel(ball_on_plate):
