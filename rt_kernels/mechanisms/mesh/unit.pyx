@@ -303,9 +303,9 @@ cdef inline double stop(const Self *p, double travel, double x, double rate, Sum
 cdef Wrench carry(
     const Self *p, Pose X_TA, Twist V_TA, Pose X_TH, Twist V_TH, Vec3 v_N, Twist *deflection, Sums *sums
 ) noexcept nogil:
-    """Wrench of the springs on the head, at H, A axes; v_N: velocity of the nominal place in A; deflection: d and phi."""
+    """Wrench of the springs on the head, at H, A axes; v_N: velocity of the nominal place in A; deflection: from `head_m`, and phi."""
     cdef Vec3 p_AH = rotate_back(X_TA.q, sub(X_TH.p, X_TA.p))
-    cdef Vec3 d = sub(sub(p_AH, vec(p.keys.head)), mul(p.state.drawn, vec(p.keys.release_way)))
+    cdef Vec3 moved = sub(p_AH, vec(p.keys.head)), d = sub(moved, mul(p.state.drawn, vec(p.keys.release_way)))
     cdef Vec3 turn = xyz(0.0, 0.0, 0.0), f, m = xyz(0.0, 0.0, 0.0)
     # rates in the turning axes A
     cdef Vec3 rate = sub(rotate_back(X_TA.q, sub(V_TH.v, add(V_TA.v, cross(V_TA.w, sub(X_TH.p, X_TA.p))))), v_N)
@@ -318,7 +318,7 @@ cdef Wrench carry(
         m.x = stretch(p.keys.roll_stiffness, p.keys.roll_damping, turn.x, spin.x, sums)
         m.y = stretch(p.keys.tilt_stiffness, p.keys.tilt_damping, turn.y, spin.y, sums)
         m.z = stretch(p.keys.tilt_stiffness, p.keys.tilt_damping, turn.z, spin.z, sums)
-    deflection[0] = twist_of(d, turn)
+    deflection[0] = twist_of(moved, turn)
     return wrench_of(f, m)
 
 
@@ -549,7 +549,7 @@ cdef class MeshUnit(MechanismPart):
         Aux("mesh.depth", "m", "deepest penetration"),
         Aux("mesh.area", "m2", "area that touches"),
         Aux("mesh.pressure_point", "m", "centre of pressure, T axes", 3),
-        Aux("mesh.deflection", "m, rad", "of the head, A axes", 6),
+        Aux("mesh.deflection", "m, rad", "of the head from head_m, A axes", 6),
         Aux("mesh.latched", "-", "1: latch closed", 12),
         Aux("mesh.energy_supplied", "J", "work of the active port"),
         Aux("mesh.energy_stored", "J", "in contact, springs and motion of the head"),
