@@ -50,7 +50,7 @@ def cost(keys) -> None:
 if __name__ == "__main__":
     cases = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     with tempfile.TemporaryDirectory() as folder:
-        keys = mesh_keys(Path(folder), 0.003, 0.0025, 6, 8192)
+        keys = mesh_keys(Path(folder), 0.003, 0.002, 6, 8192)
         cost(keys)
         show("mesh", cases, lambda: MeshUnit(**keys))
     show("closed form, friction 0.101 for 0.1", cases, lambda: ProbeConeSimple(friction=0.101))

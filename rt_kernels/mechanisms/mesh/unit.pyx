@@ -8,7 +8,7 @@ Contact of sample i, area a, at p_TQ with the velocity v in the target (elastic 
     f     = N g + f_t                      on the target at Q
 
 With N g and not N n, the springs are the gradient of sum k a depth^2/2 and give back what they took on every way; damper and friction only
-take: N - k a depth has the sign of g.v. Friction of all samples together is at most half of what stops `contact_mass_kg` in a sub-step.
+take: N - k a depth has the sign of g.v. Friction of all samples together is at most what stops `contact_mass_kg` in a sub-step.
 
 The drawn body of the active unit, the head, is rigid on the port A, or with a mass on springs:
 
@@ -214,7 +214,7 @@ cdef void touch_all(Self *p, Pose X_TH, Twist V_TH, double h, Sums *sums) noexce
         total += p.touch[n].per_speed
         n += 1
     # friction must not turn the slip within the sub-step
-    limit = 0.5 * p.keys.contact_mass / h
+    limit = p.keys.contact_mass / h
     if total > limit:
         share = limit / total
     for i in range(n):
@@ -551,7 +551,7 @@ cdef class MeshUnit(MechanismPart):
         Aux("mesh.pressure_point", "m", "centre of pressure, T axes", 3),
         Aux("mesh.deflection", "m, rad", "of the head from head_m, A axes", 6),
         Aux("mesh.latched", "-", "1: latch closed", 12),
-        Aux("mesh.energy_supplied", "J", "work of the active port"),
+        Aux("mesh.energy_supplied", "J", "work of the active port and the release"),
         Aux("mesh.energy_stored", "J", "in contact, springs and motion of the head"),
         Aux("mesh.energy_lost", "J", "in dampers and friction"),
     )
