@@ -134,6 +134,7 @@ PARTS: dict[str, dict[str, str]] = {
         "berthing_pins": "rt_kernels.mechanisms.berthing.pins:BerthingPins",
         "bumper": "rt_kernels.mechanisms.linear.bumper:Bumper",
         "elastic_adaptive": "rt_kernels.mechanisms.ring.elastic.unit:ElasticAdaptive",
+        "mesh_unit": "rt_kernels.mechanisms.mesh.unit:MeshUnit",
         "probe_cone": "rt_kernels.mechanisms.probe_cone.unit:ProbeCone",
         "probe_cone_simple": "rt_kernels.mechanisms.probe_cone.simple:ProbeConeSimple",
         "ring": "rt_kernels.mechanisms.ring.unit:Ring",
@@ -153,6 +154,7 @@ MOVING_CRAFT = "two_crafts"
 DYNAMICS = (FREE_BODIES, "two_bodies_flexible", MOVING_CRAFT)  # the first that flies both crafts as they are
 APPROACH = "docking"
 RECORDED_MOTION = "recording"
+DRAWN_UNIT = "mesh_unit"
 # what the server speaks with the virtual stand's process
 EMULATED_DRIVES = "cia402"
 EMULATED_DRIVES_ON_ETHERCAT = "cia402_ethercat"

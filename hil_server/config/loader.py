@@ -83,7 +83,7 @@ def load_test(
         _inline_modes(document, name, paths[name].parent if name in paths else file.parent, labels.get(name, str(file)), faults)
     _take_model(document, file.parent, str(file), faults)
     _read_files(document, file.parent, str(file), faults)
-    _find_files(document, file.parent)
+    _find_files(document, {name: path.parent for name, path in paths.items()})
     try:
         return _checked(document, labels, faults, own, TestConfig(document, sources, paths, tuple(overrides)))
     except ConfigurationError as error:
@@ -193,15 +193,15 @@ def _read_files(document: Document, folder: Path, label: str, faults: list[str])
                     faults.append(f"{label}: {role}.{key}[{number}].file: {error}")
 
 
-def _find_files(document: Document, folder: Path) -> None:
+def _find_files(document: Document, folders: dict[str, Path]) -> None:
     """Files of a part that stay outside of the configuration (its `FILES`: code, which a log does not bring): from here on they go by their
-    full names, wherever the document goes. One that is not there is left to the part to name."""
-    for role in STAGE_ROLES:
-        table = document.get(role)
+    full names, wherever the document goes. One that is not there is left to the part to name. folders: table → folder of its file."""
+    for name in (*STAGE_ROLES, "mechanism"):
+        table = document.get(name)
         if not isinstance(table, dict):
             continue
-        for key in getattr(registry.part_of_table(role, table), "FILES", ()):
-            if isinstance(table.get(key), str) and (found := _resolve(table[key], folder / "test")) is not None:
+        for key in getattr(registry.part_of_table("mechanisms" if name == "mechanism" else name, table), "FILES", ()):
+            if isinstance(table.get(key), str) and (found := _resolve(table[key], folders.get(name, folders["test"]) / "file")) is not None:
                 table[key] = str(found.resolve())
 
 
@@ -347,9 +347,7 @@ def _platform() -> tuple[Table, type]:
     return Table(Platform.PARAMETERS), Platform
 
 
-def _checked(
-    document: Document, labels: dict[str, str], faults: list[str], own: Document | None, origin: TestConfig
-) -> TestConfig:
+def _checked(document: Document, labels: dict[str, str], faults: list[str], own: Document | None, origin: TestConfig) -> TestConfig:
     """Checks every table, fills in defaults, and builds the TestConfig; raises ConfigurationError with all faults. origin: with the
     document as it was read. own: the stand file's
     tables before the overrides, beyond which no limit may go; None: a log's document, with which nothing moves any more."""
@@ -517,7 +515,7 @@ class _Check:
             return
         for name in VEHICLES:
             if "body" in self.document[name] and (why := crafts.craft(self.document[name]).lacks_control_body):
-                self.faults.append(line(*self.where(f"{name}.control_body"), why, None, limit="control_body = \"BODY\"", unit="-"))
+                self.faults.append(line(*self.where(f"{name}.control_body"), why, None, limit='control_body = "BODY"', unit="-"))
 
     def vehicle(self, path: str) -> None:
         """A craft of one body or of several: each key by itself, then the whole."""

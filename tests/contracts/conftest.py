@@ -12,6 +12,7 @@ from hil_server.line import assembly
 from rt_kernels.extends import read_tables
 from rt_kernels.layout import BITS, CODES, FIELDS, SAMPLE_DTYPE
 from tests.control.fmu import factory
+from tests.mechanisms.mesh import drawings
 
 SHIP = "test.active_vehicle=vehicles/transport_ship_thrusters.toml"
 
@@ -22,7 +23,8 @@ EXAMPLES: dict[tuple[str, str], dict] = {
     ("dynamics", "manipulator_payload"): {"model": "canadarm2.toml", "joint_angles_deg": [0.0, 20.0, -60.0, 100.0, -50.0, 10.0, 0.0]},
     ("compensation", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_per_m": 1e5}},
 }
-MADE = {("control", "fmu"): lru_cache(lambda: factory.keys(factory.folder()))}  # a file has to be there
+# a file has to be there
+MADE = {("control", "fmu"): lru_cache(lambda: factory.keys(factory.folder())), ("mechanisms", "mesh_unit"): lru_cache(drawings.example)}
 
 
 @pytest.fixture(scope="session")

@@ -989,6 +989,36 @@ class Fmus(Files):
             shutil.rmtree(found.folder)
 
 
+class Units(Files):
+    """Meshes, and the field of a unit under its own hash; a unit that is made of it touches."""
+
+    name, WEIGHT = "units", 2_000
+
+    def texts(self):
+        import trimesh
+
+        from hil_server.config.unit_meshes import unit_arrays
+        from rt_kernels.mechanisms.mesh import field_file
+
+        box = trimesh.creation.box((0.2, 0.1, 0.1))
+        field_file.write(self.folder / "made.npz", unit_arrays(box, box, cell=0.02, spacing=0.02, depth=0.003))
+        return [box.export(file_type="stl"), box.export(file_type="stl_ascii"), (self.folder / "made.npz").read_bytes()]
+
+    def run(self, given):
+        import hashlib
+
+        from hil_server.config.unit_meshes import read_mesh
+        from rt_kernels.mechanisms.mesh.unit import MeshUnit
+
+        file = self.put("unit.npz" if given[:2] == b"PK" else "unit.stl", given)
+        with refusing(ValueError):
+            if file.suffix == ".stl":
+                read_mesh(file)
+            else:
+                unit = MeshUnit(field=str(file), field_sha256=hashlib.sha256(given).hexdigest())
+                unit.advance([0.01, 0, 0, 0, 0, 0, 1], [0.0] * 6, 1e-3)
+
+
 class Selftest(Target):
     """What the harness has to find."""
 
@@ -1012,8 +1042,8 @@ class Selftest(Target):
 
 
 _EVERY = (Datagrams, Frames, Messages, Boxes, States, Checkpoints, Logs, Sealed, Reports, Toml, Overrides, Programmes, Tables, Urdf,
-          Recordings, Folders, Fmus)  # fmt: skip
+          Recordings, Folders, Fmus, Units)  # fmt: skip
 TARGETS: dict[str, type[Target]] = {cls.name: cls for cls in _EVERY}
 SHORT = {"datagrams": 1500, "can_frames": 1500, "messages": 2000, "devices": 1000, "states": 300, "checkpoints": 300, "logs": 150,
          "sealed_logs": 20, "reports": 2, "toml": 80, "set": 60, "toml_files": 60, "csv_f06": 500, "urdf": 100, "foreign_mcap": 150,
-         "campaign_folders": 200, "fmu": 100}  # fmt: skip
+         "campaign_folders": 200, "fmu": 100, "units": 100}  # fmt: skip
