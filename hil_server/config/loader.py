@@ -495,7 +495,7 @@ class _Check:
             self.faults.append(line(*self.where("dynamics.part"), what, name, limit=limit, unit="-"))
 
     def docked(self) -> None:
-        """The crafts have the ports by which they dock; one whose port looks the other way would stand inside the other: that is said."""
+        """The crafts have the ports by which they dock; one whose port looks the other way would stand inside the other: a note."""
         if self.faults:
             return
         for side in ("active", "target"):

@@ -63,8 +63,9 @@ cdef inline bint end_in_cone(const Unit *u, Vec3 P, Contact *found) noexcept nog
 
 
 cdef void limiter_contacts(Unit *u, Body *limiter, Sums *sums) noexcept nogil:
-    """Linings of the limiter: edges against the mouth circle, both end points against cones and rim. An edge that bears on the mouth and
-    its rear end behind the cone's face are one contact, the shorter way out: depth and force do not jump where the one follows the other."""
+    """Linings of the limiter: edges against the mouth circle, both end points against cones and rim. An edge that bears on the mouth
+    and its rear end behind the cone's face are one contact, the shorter way out: depth and force do not jump where the one follows the
+    other."""
     cdef Contact found[4]
     cdef Contact end
     cdef Vec3 front, run, rear

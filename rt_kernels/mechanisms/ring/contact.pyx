@@ -1,13 +1,13 @@
 # distutils: extra_compile_args = -O3
 """Contact of two androgynous docking rings with guide petals, plungers of the alignment sensors, and ring latches.
 
-Source: Yaskevich 2020 (5.4), with the corrections: the normal of a line-circle pair is oriented by the role of the line; the search for the
-deepest generator is followed by a climb to its neighbours; where that generator ends before the circle's plane the edge of the petal touches
-(printed: the next generator that reaches it, whose normal is not the surface's: it gives up to 8 % of the work of a sliding contact); flanks
-are oriented by a stored reference; the latch has an end stop and its contact spring is inside the implicit step (printed: "as large as one
-likes", in truth h^2 k/m < 4); the locking face opens away from the active ring, r = x - x_v with the normal [-1, ...] (printed: the guiding
-face's own equation, which cannot hold tension). The reaction on a latch that rides on its stop acts along the normal of the guiding face
-(printed: along the latch only, which loses the part that the latch guide carries).
+Source: Yaskevich 2020 (5.4), with the corrections: the normal of a line-circle pair is oriented by the role of the line; the search for
+the deepest generator is followed by a climb to its neighbours; where that generator ends before the circle's plane the edge of the petal
+touches (printed: the next generator that reaches it, whose normal is not the surface's: it gives up to 8 % of the work of a sliding
+contact); flanks are oriented by a stored reference; the latch has an end stop and its contact spring is inside the implicit step
+(printed: "as large as one likes", in truth h^2 k/m < 4); the locking face opens away from the active ring, r = x - x_v with the normal
+[-1, ...] (printed: the guiding face's own equation, which cannot hold tension). The reaction on a latch that rides on its stop acts along
+the normal of the guiding face (printed: along the latch only, which loses the part that the latch guide carries).
 
 Frames: active ring N at its centre, target ring at the target port T; X of both along the docking axis, into the target. The active
 ring's plane is x = 0 of N, its petals point to +X; the target ring is the same ring turned by 180 deg about Z of T. All m, N, rad.
