@@ -373,9 +373,9 @@ def test_whoever_finds_a_log_can_read_it(tmp_path, header, make_records, monkeyp
         seen.append(read_log(path).header.run_id if path.exists() else None)
 
     def watched(function):
-        def act(*arguments):
+        def act(*arguments, **keys):
             look()
-            answer = function(*arguments)
+            answer = function(*arguments, **keys)
             look()
             return answer
 
