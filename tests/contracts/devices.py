@@ -17,7 +17,7 @@ import numpy as np
 from drivers.raw_frames.can_link import FRAME, FrameBus
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
-from tests.drivers.library_drives import LibraryDrives, end_heartbeats, object_dictionary
+from tests.drivers.library_drives import LibraryDrives, disconnect, object_dictionary
 from tests.drivers.peers.ati_can import AtiCanPeer
 from tests.drivers.peers.ethercat_library import Segment
 from tests.drivers.peers.rdt import RdtSensor, Record
@@ -341,8 +341,7 @@ class InputModule(Device):
         self.far.send(FRAME.pack(identifier, len(data), bytes(data)))
 
     def opened(self):
-        end_heartbeats(self.node)
-        self.network.disconnect()
+        disconnect(self.network, self.node)
         self.far.setblocking(False)
 
     def tick(self, k):

@@ -51,8 +51,12 @@ def object_dictionary(kind):
     return od
 
 
-def end_heartbeats(*nodes):
-    """Of a library's nodes, with the threads that send them: one that is just sending would find the link closed."""
+def disconnect(network, *nodes):
+    """Ends a library's network and the threads that send its nodes' heartbeats: one that is sending would find the link closed.
+
+    The network first: a write of 0x1017 that it still hands on starts a heartbeat again.
+    """
+    network.disconnect()
     for node in nodes:
         node.nmt.stop_heartbeat()
     senders = {f"Cyclic send task for 0x{0x700 + node.id:X}" for node in nodes}
@@ -132,8 +136,7 @@ class LibraryDrives:
 
     def let_go(self):
         """The library leaves the link to the test."""
-        end_heartbeats(*self.nodes.values())
-        self.network.disconnect()
+        disconnect(self.network, *self.nodes.values())
         self.far.setblocking(False)
         self.take()
 
@@ -156,7 +159,7 @@ class LibraryDrives:
 
     def close(self):
         if self.network.bus is not None:
-            self.network.disconnect()
+            disconnect(self.network, *self.nodes.values())
         self.far.close()  # first: then a port that is still open finds at once that nobody answers
         for port in self.ports:
             port.close()

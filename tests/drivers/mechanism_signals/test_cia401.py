@@ -13,7 +13,7 @@ from hil_server import registry
 from rt_kernels.compensation.none import NoCompensator
 from rt_kernels.layout import BITS
 from rt_kernels.safety.limits import SafetyLimits
-from tests.drivers.library_drives import end_heartbeats, object_dictionary
+from tests.drivers.library_drives import disconnect, object_dictionary
 from tests.drivers.peers.stand import LockstepStand
 from tests.drivers.plain_stand import has
 
@@ -37,8 +37,7 @@ class Ticks:
             node.data_store.setdefault(0x6000, {})[k] = bytes([HEALTHY >> 8 * (k - 1) & 0xFF])
         node.nmt.state = "PRE-OPERATIONAL"
         self.port.open()
-        end_heartbeats(node)
-        network.disconnect()
+        disconnect(network, node)
         self.far.setblocking(False)
         self.tick()
 
