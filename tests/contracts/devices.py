@@ -14,10 +14,10 @@ import threading
 import canopen
 import numpy as np
 
-from drivers.raw_frames.can_link import FRAME, FrameBus
+from drivers.raw_frames.can_link import FRAME
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
-from tests.drivers.library_drives import LibraryDrives, disconnect, object_dictionary
+from tests.drivers.library_drives import LibraryDrives, network_on, object_dictionary
 from tests.drivers.peers.ati_can import AtiCanPeer
 from tests.drivers.peers.ethercat_library import Segment
 from tests.drivers.peers.rdt import RdtSensor, Record
@@ -245,7 +245,6 @@ class Drives(Device):
         self.drives.send(0x181, b"123")
 
     def heard(self):
-        self.drives.far.setblocking(False)
         return len(self.drives.take())
 
     def gone(self):
@@ -327,9 +326,7 @@ class InputModule(Device):
         self.deaf, self.deaf_link = deaf_ends()
         self.keys = {"link": f"fd:{self.near.fileno()}", "heartbeat_ms": 20, "heartbeat_timeout_ms": 60000, "timeout_s": 2.0,
                      "command_output": 1}  # fmt: skip
-        self.network = canopen.Network(FrameBus(self.far, "far end"))
-        self.network.NOTIFIER_CYCLE = 0.02
-        self.network.connect()
+        self.network = network_on(self.far)
         self.node = canopen.LocalNode(self.NODE, object_dictionary(401))
         self.network.add_node(self.node)
         self.node.nmt.state = "PRE-OPERATIONAL"
@@ -341,8 +338,7 @@ class InputModule(Device):
         self.far.send(FRAME.pack(identifier, len(data), bytes(data)))
 
     def opened(self):
-        disconnect(self.network, self.node)
-        self.far.setblocking(False)
+        self.network.disconnect()
 
     def tick(self, k):
         self.send(0x180 + self.NODE, struct.pack("<I", 1 << 24 | k & 0xFF))
@@ -353,7 +349,6 @@ class InputModule(Device):
         self.send(0x180 + self.NODE, b"123")
 
     def heard(self):
-        self.far.setblocking(False)
         return received(self.far)
 
     def gone(self):

@@ -6,8 +6,8 @@ The test holds the other end of the link: after the set-up the library lets go o
 import contextlib
 import socket
 import struct
-import threading
 
+import can
 import canopen
 from canopen import objectdictionary as dictionary
 
@@ -51,18 +51,38 @@ def object_dictionary(kind):
     return od
 
 
-def disconnect(network, *nodes):
-    """Ends a library's network and the threads that send its nodes' heartbeats: one that is sending would find the link closed.
+class FarBus(FrameBus):
+    """The bus of a library's devices on the far end of a socket pair: a frame that nobody takes is lost, and no heartbeat outlives it."""
 
-    The network first: a write of 0x1017 that it still hands on starts a heartbeat again.
-    """
-    network.disconnect()
-    for node in nodes:
-        node.nmt.stop_heartbeat()
-    senders = {f"Cyclic send task for 0x{0x700 + node.id:X}" for node in nodes}
-    for thread in threading.enumerate():
-        if thread.name in senders:
-            thread.join(1.0)
+    def __init__(self, far):
+        far.setblocking(False)  # a heartbeat that waits in `send` for a port that does not read would find the link closed
+        self.senders = []
+        super().__init__(far, "far end")
+
+    def send(self, msg, timeout=None):
+        try:
+            super().send(msg, timeout)
+        except can.CanOperationError as error:
+            if not isinstance(error.__cause__, BlockingIOError):
+                raise
+
+    def _send_periodic_internal(self, *args, **keys):
+        task = super()._send_periodic_internal(*args, **keys)
+        self.senders.append(task.thread)
+        return task
+
+    def shutdown(self):
+        super().shutdown()
+        for thread in self.senders:
+            thread.join()
+
+
+def network_on(far):
+    """A library's network on the far end of a socket pair."""
+    network = canopen.Network(FarBus(far))
+    network.NOTIFIER_CYCLE = 0.02
+    network.connect()
+    return network
 
 
 class LibraryDrives:
@@ -80,9 +100,7 @@ class LibraryDrives:
         self.connect()
 
     def connect(self):
-        self.network = canopen.Network(FrameBus(self.far, "far end"))
-        self.network.NOTIFIER_CYCLE = 0.02
-        self.network.connect()
+        self.network = network_on(self.far)
         self.nodes = {}
         self.network.subscribe(0x080, lambda *_: self.sampled())
         for n in range(1, 7):
@@ -136,8 +154,7 @@ class LibraryDrives:
 
     def let_go(self):
         """The library leaves the link to the test."""
-        disconnect(self.network, *self.nodes.values())
-        self.far.setblocking(False)
+        self.network.disconnect()
         self.take()
 
     def send(self, identifier, data):
@@ -159,7 +176,7 @@ class LibraryDrives:
 
     def close(self):
         if self.network.bus is not None:
-            disconnect(self.network, *self.nodes.values())
+            self.network.disconnect()
         self.far.close()  # first: then a port that is still open finds at once that nobody answers
         for port in self.ports:
             port.close()

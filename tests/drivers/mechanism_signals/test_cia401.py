@@ -8,12 +8,12 @@ import canopen
 import pytest
 
 from drivers.mechanism_signals.cia401 import Cia401Port
-from drivers.raw_frames.can_link import FRAME, FrameBus
+from drivers.raw_frames.can_link import FRAME
 from hil_server import registry
 from rt_kernels.compensation.none import NoCompensator
 from rt_kernels.layout import BITS
 from rt_kernels.safety.limits import SafetyLimits
-from tests.drivers.library_drives import disconnect, object_dictionary
+from tests.drivers.library_drives import network_on, object_dictionary
 from tests.drivers.peers.stand import LockstepStand
 from tests.drivers.plain_stand import has
 
@@ -28,17 +28,14 @@ class Ticks:
         self.sample = sample
         self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.port = Cia401Port(link=f"fd:{self.near.fileno()}", heartbeat_ms=20, timeout_s=2.0, **keys)
-        network = canopen.Network(FrameBus(self.far, "far end"))
-        network.NOTIFIER_CYCLE = 0.02
-        network.connect()
+        network = network_on(self.far)
         node = canopen.LocalNode(NODE, object_dictionary(401))
         network.add_node(node)
         for k in range(1, 5):
             node.data_store.setdefault(0x6000, {})[k] = bytes([HEALTHY >> 8 * (k - 1) & 0xFF])
         node.nmt.state = "PRE-OPERATIONAL"
         self.port.open()
-        disconnect(network, node)
-        self.far.setblocking(False)
+        network.disconnect()
         self.tick()
 
     def send(self, identifier, data):
