@@ -77,6 +77,7 @@ cdef struct RdtState:
     uint32_t device_status          # of the newest record
     int32_t busy
     int32_t restart                  # the numbering begins with the next record
+    int32_t begun                    # no record since the loop began
     uint64_t missing                # bit k: record number `rdt_sequence - k` has not come yet and is not counted as lost
     uint64_t missing_before         # those of them that were missing at the end of the last tick
     int64_t late_total              # overtaken by a newer one
@@ -179,11 +180,14 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
             take_old_record(s, record, rdt_sequence, s.rdt_sequence - rdt_sequence)
             return
         else:
-            advance_window(s, step)
+            if s.begun:
+                s.missing = s.missing_before = 0
+            else:
+                advance_window(s, step)
             s.out.sequence += step
-        s.restart = 0
     else:
         s.out.sequence = rdt_sequence
+    s.restart = s.begun = 0
 
     keep_record(s, record, rdt_sequence)
 
@@ -454,7 +458,9 @@ cdef class RdtPort(PortPart):
         self.rdt.p.fd = self._socket.fileno()
 
     def begin(self):
-        """What piled up before the loop is read and forgotten; the counters start at zero, the newest record and its sequence stay."""
+        """What piled up before the loop is read and forgotten; the counters start at zero, the newest record and its sequence stay.
+
+        What a full buffer had no room for shows only with the next record: that one leaves none missing."""
         s = &self.rdt.s
         if self.rdt.p.fd < 0:
             return
@@ -465,6 +471,7 @@ cdef class RdtPort(PortPart):
                 break
         s.out.lost_total = s.out.corrupt_total = s.repeated_total = s.late_total = 0
         s.missing = s.missing_before = 0
+        s.begun = 1
         s.out.record_total = s.out.record_total > 0
         s.out.opened_ns = io_now_ns()
 

@@ -285,7 +285,6 @@ def test_drive_runs_a_test_and_follows_its_setpoints(stand_run):
 # ------------------------------------------------------------------------------------------------------------------ emulated device
 
 
-@pytest.mark.alone
 def test_emulated_device_says_the_simulated_wrench_to_its_port(package, tmp_path, monkeypatch):
     """A live run of 0.8 s: the wrist's port reads its emulator on the virtual stand, whose load cell carries the unit."""
     monkeypatch.setenv("PYTHONPATH", str(package.parent))

@@ -132,7 +132,6 @@ def hardware(tmp_path):
         yield test_of
 
 
-@pytest.mark.alone
 def test_hardware_without_identity_is_refused_with_the_lines_to_write(hardware, tmp_path, monkeypatch):
     options = Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True, confirmed="a stand in software")
     with pytest.raises(ConfigurationError, match=r"drives.identity: required on hardware.*hil-server sign") as refused:

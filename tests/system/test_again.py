@@ -90,7 +90,6 @@ def again(client, **when):
         assert client.again(**when).command == "again"
 
 
-@pytest.mark.alone
 def test_flown_again_from_where_it_was(fly):
     client, _, flying = fly("docking.toml")
     first = flying.wait(lambda s: s["tick"] > 1500)
@@ -117,7 +116,6 @@ def test_flown_again_from_where_it_was(fly):
     assert branch.at_tick(two, int(two.records["tick"][len(two.records) // 2])).lost == []
 
 
-@pytest.mark.alone
 def test_operator_is_waited_for(fly):
     client, hand, flying = fly("berthing_operator.toml")
     # the picture stands: the sample of the tick before, none of the loop
@@ -138,7 +136,6 @@ def tuned(log, name):
     return log.records["tuned"][:, [t["name"] for t in log.header.tunables].index(name)]
 
 
-@pytest.mark.alone
 def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
     """As its operator has it: the virtual stand served by a process of its own, one flight, again, hold, stick centred, another flight."""
     addresses = {name: f"ipc://{tmp_path}/{name}" for name in ("publish", "command", "hand_controller")}

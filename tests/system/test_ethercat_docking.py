@@ -30,7 +30,6 @@ def test_faults_of_the_line_have_numbers_and_defaults():
     assert wire_fault("clock_drift", -20.0, "net_ft") == (107, -20.0)
 
 
-@pytest.mark.alone
 @pytest.mark.skipif(bool(why := refusal()), reason=f"no veth pair in a namespace of one's own: {why}")
 def test_a_slave_that_leaves_its_state_trips_a_live_run():
     """Six emulated drives, the session, the log and its replay; status bits and fault of `al_error`."""

@@ -37,7 +37,6 @@ def run(tmp_path):
         thread.join(60.0)
 
 
-@pytest.mark.alone
 def test_live_run_takes_what_it_can_act_on_and_a_fault_is_injected_over_the_control_port(run):
     client, summary = run
     takes = client.describe()["commands"]
