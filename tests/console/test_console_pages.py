@@ -73,7 +73,6 @@ def chord(page):
         page.ask("Input.dispatchKeyEvent", type=kind, key="a", code="KeyA", windowsVirtualKeyCode=65, modifiers=1)
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("view", PAGES)
 def test_abort_by_key_on_every_page_but_not_while_writing(page, run, view):
     at = page(view)
@@ -107,7 +106,6 @@ FOCUS = """(() => {
 })()"""
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("view", PAGES)
 def test_every_page_by_keyboard_alone(page, view):
     """Tab goes from the link past the header through everything that can be pressed, each seen and marked, and comes round."""
@@ -147,7 +145,6 @@ def violations(page):
     return [one for one in found if one[0] in ("serious", "critical")]
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("view", [*PAGES, "log"])
 def test_no_serious_finding_of_axe(page, log, pictures, view):  # noqa: F811
     at = page(f"replay?log={log}" if view == "log" else view)
@@ -172,7 +169,6 @@ FILLED = """(() => {
 })()"""
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("view", [*PAGES[:3], "log"])
 def test_each_view_fills_its_screen(page, log, pictures, view):  # noqa: F811
     at = page(f"replay?log={log}" if view == "log" else view)
@@ -192,7 +188,6 @@ def test_each_view_fills_its_screen(page, log, pictures, view):  # noqa: F811
         at.picture(pictures / f"fills_{view or 'engineer'}_{width}.png")
 
 
-@pytest.mark.alone
 def test_what_sets_a_parameter_is_within_its_card(page, run):
     at = page("")
     for width, height in SCREENS:
@@ -206,7 +201,6 @@ def test_what_sets_a_parameter_is_within_its_card(page, run):
 # ----------------------------------------------------------------------------------------------------------- what is drawn
 
 
-@pytest.mark.alone
 def test_engineer_shows_requirements_tunables_delays_and_what_is_next(page, run):
     at = page("")
     rows = "[...document.querySelectorAll('.hil-card[data-card=Requirements] tbody tr')].map((r) => r.innerText.replace(/\\s+/g, ' '))"
@@ -241,7 +235,6 @@ def test_engineer_shows_requirements_tunables_delays_and_what_is_next(page, run)
     assert at.value("document.querySelector('form').checkValidity()") is False, "beyond the limit nothing is asked"
 
 
-@pytest.mark.alone
 def test_envelope_keeps_the_extremes_of_every_pixel_column(page):
     """Against NumPy: 20 000 points of noise on 300 columns."""
     at = page("")
@@ -256,7 +249,6 @@ def test_envelope_keeps_the_extremes_of_every_pixel_column(page):
         assert low == inside[:, 1].min() and high == inside[:, 2].max()
 
 
-@pytest.mark.alone
 def test_channels_are_found_by_typing_moved_by_keys_and_kept(page, run, address):
     at = page("")
     chips = "[...document.querySelectorAll('.hil-channels ul button')].map((b) => b.innerText.replace(' ✕', ''))"
@@ -292,7 +284,6 @@ def test_channels_are_found_by_typing_moved_by_keys_and_kept(page, run, address)
     wait_for(lambda: at.value(chips)[0] == "F_T[0]" and not at.value(hidden), 20)
 
 
-@pytest.mark.alone
 def test_instruments_say_inside_and_outside_in_words(page, run):
     at = page("operator")
     limits = load_test(None).initial_conditions["limits"]
@@ -314,7 +305,6 @@ def test_instruments_say_inside_and_outside_in_words(page, run):
         assert at.value("document.querySelector('.hil-range output').innerText") == "0.700"
 
 
-@pytest.mark.alone
 def test_dim_and_sound_are_off_until_they_are_asked_for(page, run):
     at = page("operator")
     run.values["contact"] = 0
@@ -334,7 +324,6 @@ def test_dim_and_sound_are_off_until_they_are_asked_for(page, run):
     run.values["contact"] = 0
 
 
-@pytest.mark.alone
 def test_again_asks_for_thirty_seconds_before_the_contact(page):
     at = page("operator")
     wait_for(lambda: at.value("document.querySelector('#again')?.offsetParent !== null"), 20)
@@ -347,7 +336,6 @@ def test_again_asks_for_thirty_seconds_before_the_contact(page):
     wait_for(lambda: at.value("document.querySelector('.hil-answers li')?.innerText.includes('again')"), 20)
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("view", ["", "operator"])
 def test_the_desk_of_another_is_taken_over_after_a_question(page, run, view):
     run.desk_holder = "Ada (silent for 12 s)"
@@ -372,7 +360,6 @@ def test_the_desk_of_another_is_taken_over_after_a_question(page, run, view):
         run.desk_asked.clear()
 
 
-@pytest.mark.alone
 def test_the_address_of_a_log_opens_it_in_every_view(page, log):  # noqa: F811
     for view in ("replay", "mimic", "operator"):
         at = page(f"{view}?log={log}")

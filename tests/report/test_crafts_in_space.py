@@ -245,7 +245,6 @@ def test_every_body_of_every_shipped_craft_is_drawn(file):
     assert made.missing == [] and named != all("shapes" in body for body in table.get("body", [table]))
 
 
-@pytest.mark.alone
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 def test_a_browser_draws_them_bent_as_the_modes_say(bending, tmp_path):
     """The points of wing and truss in the browser against the shapes of the modes; the picture changes with the slider and the choice."""

@@ -16,7 +16,7 @@ from tests.console.chromium import CHROMIUM, Browser, wait_for
 from tests.report.test_programme_page import requirement
 
 pytest.importorskip("websockets")
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 SIZES = {"desk": (1300, 800), "phone": (390, 844)}
 
 
