@@ -89,7 +89,8 @@ class StandProcess:
     """The stand as a child process. `ports` are the parameters for the ports of `drivers`, by role; `control` injects faults.
 
     config: as `stand_server.DEFAULTS`; unit: takes the channels of its docking unit, and stays as attribute of that name. Started
-    without fork's copy of this process; it ends with `stop()`, or when this process ends. Raises ValueError for a configuration that cannot be, ConnectionError when it does not come up.
+    without fork's copy of this process; it ends with `stop()`, or when this process ends. Raises ValueError for a configuration that
+    cannot be, ConnectionError when it does not come up.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, unit: UnitMemory | None = None, timeout_s: float = 20.0):
