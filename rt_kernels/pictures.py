@@ -37,7 +37,8 @@ class Shape:
 
 @dataclass(frozen=True)
 class Bar:
-    """A damper: channel (with component), unit, the value at which the bar is full, and where it stands (`axial`, `lateral`, `spring`)."""
+    """A damper: channel (with component), unit, the value at which the bar is full, where it stands (`axial`, `lateral`, `spring`), and
+    `zero`, the channel without deflection."""
 
     label: str
     channel: str
@@ -46,6 +47,7 @@ class Bar:
     limit: float
     place: str
     flags: tuple[str, ...] = ()
+    zero: float = 0.0
 
 
 @dataclass(frozen=True)

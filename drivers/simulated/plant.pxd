@@ -45,7 +45,7 @@ cdef struct PlantParams:
     StructureParams structure   # what hangs on springs, and the load cell
     DriveParams drive[6]
     Mechanism mechanism
-    double *mechanism_aux       # room for its auxiliary channels, which the stand does not show
+    double *mechanism_aux       # room for its auxiliary channels
     double dt
     Pose X_S                    # load cell in W or on the platform
     Pose X_S_port               # port of the carried unit in S

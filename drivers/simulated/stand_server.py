@@ -30,6 +30,7 @@ from drivers.simulated.injections import BY_NAME, wire_fault
 from drivers.simulated.plant import PlantPart
 from drivers.simulated.sensor_emulators import emulator
 from drivers.simulated.stand_server_loop import StandLoop
+from drivers.simulated.unit_channels import UnitMemory
 from rt_kernels.context import Mounting
 from rt_kernels.parameters import Parameter, checked
 from rt_kernels.stewart.platform import Platform
@@ -77,6 +78,7 @@ DEFAULTS: dict[str, Any] = {
         "relay_input": -1,  # digital input with its feedback contact
         "port": 0,
     },
+    "unit_fd": -1,  # descriptor of a `UnitMemory` that takes the channels of the docking unit, -1: they go nowhere
     "truth_file": "",  # NumPy file into which it writes at its end where the plant truly was at each SYNC (`StandLoop.truth`)
     "truth_s": 120.0,  # for so long
     "states_file": "",  # NumPy file into which it writes at its end what the drives logged of their states (`StandLoop.states`)
@@ -264,6 +266,7 @@ class Stand:
             faults,
             config["truth_s"] if config["truth_file"] else 0.0,
             line[0].fileno() if on_ethercat else -1,
+            UnitMemory.attach(config["unit_fd"], len(plant.mechanism_aux)) if config["unit_fd"] >= 0 else None,
         )
         names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
         wired = ("watchdog_axis", "watchdog_outputs") if drives["watchdog_axis"] >= 0 else ()

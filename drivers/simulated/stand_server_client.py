@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from drivers.simulated.injections import BY_NAME, served_by, wire_fault
+from drivers.simulated.unit_channels import UnitMemory
 from rt_kernels.doors import select, socket, subprocess, time
 from rt_kernels.parameters import Command
 
@@ -87,28 +88,30 @@ class StandControl:
 class StandProcess:
     """The stand as a child process. `ports` are the parameters for the ports of `drivers`, by role; `control` injects faults.
 
-    config: as `stand_server.DEFAULTS`. Started without fork's copy of this process; it ends with `stop()`, or when this process
-    ends. Raises ValueError for a configuration that cannot be, ConnectionError when it does not come up.
+    config: as `stand_server.DEFAULTS`; unit: takes the channels of its docking unit, and stays as attribute of that name. Started
+    without fork's copy of this process; it ends with `stop()`, or when this process ends. Raises ValueError for a configuration that
+    cannot be, ConnectionError when it does not come up.
     """
 
-    def __init__(self, config: Mapping[str, Any] | None = None, timeout_s: float = 20.0):
+    def __init__(self, config: Mapping[str, Any] | None = None, unit: UnitMemory | None = None, timeout_s: float = 20.0):
         root = str(Path(__file__).resolve().parents[2])
+        self.unit, self.config = unit, dict(config or {}) | ({} if unit is None else {"unit_fd": unit.fd})
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START, root],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=() if unit is None else (unit.fd,),
         )
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(dict(config or {})).encode() + b"\n")
+            self._process.stdin.write(json.dumps(self.config).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # the reason is on its standard error
         answer = self._line(timeout_s)
         self.ports: dict[str, Any] = {role: answer[role] for role in ("wrench_sensors", "drives", "mechanism_signals") if role in answer}
         self.control = StandControl(answer["control_port"], answer["sensor"], machine=answer["machine"])
-        self.config = dict(config or {})
         self.counters: dict[str, Any] = {}
 
     @property

@@ -76,6 +76,7 @@ from drivers.simulated.plant cimport (
     plant_set_target,
 )
 from drivers.simulated.sensor_emulators.wire_faults cimport WireFaults, every
+from drivers.simulated.unit_channels cimport UnitBlock, UnitMemory, put_channels
 from drivers.simulated.stand_server_node cimport (
     BIT_BLOCKED,
     BIT_SUPPLY_LOW,
@@ -170,6 +171,7 @@ cdef struct Wire:
 
 cdef struct Stand:
     Plant *plant
+    UnitBlock *unit             # where its unit's channels go, NULL: nowhere
     int64_t plant_ns
     SensorPlug *sensor
     double counts_per_unit[6]   # of the plant's gauges: per N and N.m
@@ -860,6 +862,8 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
     # The plant up to now, measured once for everything that is asked in this pass.
     serve_sensor(s, now)
     advance_plant(s, now)
+    if s.unit != NULL:
+        put_channels(s.unit, s.plant.params.mechanism_aux)
     measure(s)
     if s.wire.segment != NULL:
         send_late(&s.wire, now)
@@ -910,7 +914,7 @@ cdef class StandLoop:
     plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one). sensor: an
     EmulatedSensor that is open, boot_s from power-up to its first word. wire_fd: raw socket of the drives where they are on EtherCAT, -1
     where on CAN. drives, module: tables as in `stand_server.DEFAULTS` (module None: no input module). faults: (number, index, value, at_s,
-    duration_s). truth_s: for so long it keeps the true motion at each SYNC.
+    duration_s). truth_s: for so long it keeps the true motion at each SYNC. unit: a UnitMemory for the channels of its docking unit.
     """
 
     cdef Stand stand
@@ -919,13 +923,16 @@ cdef class StandLoop:
     cdef object _truth
     cdef object _states
     cdef EtherCatSegment _line
+    cdef UnitMemory _unit
 
     def __init__(self, PlantPart plant, link_fds, EmulatedSensor sensor, double boot_s, int control_fd, drives, module, faults=(),
-                 double truth_s=0.0, int wire_fd=-1):
+                 double truth_s=0.0, int wire_fd=-1, UnitMemory unit=None):
         cdef Stand *s = &self.stand
         memset(s, 0, sizeof(Stand))
         self._plant = plant
         s.plant = &plant.plant
+        self._unit = unit
+        s.unit = NULL if unit is None else unit.block
         self._sensor = sensor
         s.sensor = &sensor.plug
         s.sensor.wire.boot_ns = <int64_t>(1e9 * boot_s)

@@ -20,6 +20,7 @@ from rt_kernels.sample cimport Sample
 
 from drivers.simulated.injections import HYDRAULIC, IN_PROCESS, scheduled
 from drivers.simulated.plant import MACHINES
+from drivers.simulated.unit_channels import of_unit
 from rt_kernels.block_check import COUNT, FLAG, WORD
 from rt_kernels.parameters import Command, Parameter, checked
 
@@ -72,6 +73,7 @@ cdef struct Self:
     Params params
     State state
     Plant *plant
+    int64_t unit_channels       # numbers that the mechanism says of itself
 
 
 cdef void inject(Self *self, int number, int index, double value) noexcept nogil:
@@ -171,6 +173,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
             plant_set_target(me.plant, s.setpoint, s.setpoint_rate)
             s.have_setpoint = 0
     plant_measure(me.plant, leg, rate, counts, &signals, analog, &chain)
+    memcpy(aux, me.plant.params.mechanism_aux, me.unit_channels * sizeof(double))
     # leg rates are differences of the measured lengths, as a drive's master forms them
     for i in range(6):
         rate[i] = (leg[i] - s.leg_last[i]) / (p.period * sample.periods) if s.started else 0.0
@@ -273,6 +276,7 @@ cdef class VirtualStandPort(PortPart):
     CONTEXT = ("period_s", "platform", "mounting", "mechanism", "limits")
     cdef Self c
     cdef readonly PlantPart plant
+    cdef readonly tuple AUX
 
     def __init__(self, *, period_s, platform, mounting, mechanism, limits=None, **given):
         cdef int i
@@ -281,6 +285,8 @@ cdef class VirtualStandPort(PortPart):
         of_plant = {p.key: keys[p.key] for p in MACHINES[self.MACHINE]}
         self.plant = PlantPart(platform=platform, mounting=mounting, mechanism=mechanism, machine=self.MACHINE, **of_plant)
         self.c.plant = &self.plant.plant
+        self.AUX = of_unit(mechanism)
+        self.c.unit_channels = sum(channel.count for channel in self.AUX)
         steps = period_s / self.plant.step_s
         if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
             raise ValueError(f"virtual.plant_step_s: {self.plant.step_s} s does not divide the period of the loop, {period_s} s")

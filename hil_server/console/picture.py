@@ -170,7 +170,7 @@ class Picture:
             return None
         at = as_list(values[bar.channel])
         flags = [int(as_list(values[flag])[bar.index]) for flag in bar.flags if flag in values]
-        return {"value": round(float(at[bar.index]), 6), "flags": flags}
+        return {"value": round(float(at[bar.index]) - bar.zero, 6), "flags": flags}
 
 
 def _contact_kernel(document: Mapping[str, object]) -> Any:

@@ -3,6 +3,7 @@ of all that happened, in order."""
 
 import numpy as np
 
+from drivers.simulated.unit_channels import NOT_MEASURED, are_of_unit
 from hil_server import registry
 from hil_server.judge.run import Run
 from hil_server.log.reader import Log
@@ -86,6 +87,7 @@ def _series(log: Log, one: Diagram) -> tuple[np.ndarray, list[str]] | None:
 def state(run: Run) -> list[Plot]:
     """The diagrams of the unit that the run has something for and in which something moves."""
     log, found = run.log, []
+    note = NOT_MEASURED if are_of_unit(channel.meaning for channel in log.header.aux) else ""
     for one in diagrams(run):
         series = _series(log, one)
         if series is None or not np.ptp(series[0], axis=0).any():
@@ -93,9 +95,9 @@ def state(run: Run) -> list[Plot]:
         values, names = series
         if one.flags:
             lanes = [(name, _spans(log.time_s, values[:, i] > 0.5), i) for i, name in enumerate(names)]
-            found.append(Plot(one.label, "", log.time_s, lanes=lanes, marks=events_of(log)))
+            found.append(Plot(one.label, "", log.time_s, lanes=lanes, marks=events_of(log), note=note))
         else:
             # zero in the whole run: a part that the unit does not have, or that nothing touched
             there = np.flatnonzero(values.any(axis=0))
-            found.append(plot(log, one.label, "", one.factor * values[:, there], [names[i] for i in there]))
+            found.append(plot(log, one.label, "", one.factor * values[:, there], [names[i] for i in there], note=note))
     return found

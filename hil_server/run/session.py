@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from hil_server.judge.run import Run
     from hil_server.judge.summary import Summary
     from hil_server.predict.prediction import Prediction
+    from hil_server.roles import Port
 
 logger = logging.getLogger(__name__)
 OPERATOR_STOP = {"operator_stop"}
@@ -194,14 +195,15 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Documen
         context = assembly.base_context(config)
         context["loop_core"] = host.core
         control: StandControl | None = None
+        of_unit: list[Port] = []
         interrupts.look()
         if begin is None:
             with interrupts.not_passed_on():
-                tables, control = stack.enter_context(stand_of(config, context, host, options.stand))
+                tables, control, of_unit = stack.enter_context(stand_of(config, context, host, options.stand))
             by_table = assembly.devices(context, tables)
         else:
             by_table = {"virtual": assembly.simulated_port(config, context)}
-        devices = list(by_table.values())
+        devices = [*by_table.values(), *of_unit]
         stack.enter_context(opened_in_order(devices))
         there = who_is_there(config, by_table, hardware) if begin is None else {}
         for device in devices:

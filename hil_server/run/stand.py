@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def stand_of(
     config: TestConfig, context: Context, host: "RealtimeHost", beside: Document
-) -> "Iterator[tuple[Mapping[str, Part], StandControl | None]]":
-    """The three device ports by their tables: from the stand file, or of a virtual stand that is started for this run; and the control of
-    the latter, which injects faults, None for the former. The virtual stand has the force sensor of [wrench_sensor] if there is one."""
+) -> "Iterator[tuple[Mapping[str, Part], StandControl | None, list[Port]]]":
+    """The three device ports by their tables: from the stand file, or of a virtual stand that is started for this run; the control of the
+    latter, which injects faults, None for the former; and the port of its docking unit's channels, if it has any. The virtual stand has
+    the force sensor of [wrench_sensor] if there is one."""
     own = config.setup.stand
     if own.hardware:
-        yield own.devices, None
+        yield own.devices, None, []
         return
+    from drivers.simulated.unit_channels import UnitChannelsPort
+
     with contextlib.ExitStack() as stack:
         stand = beside.get("process") or stack.enter_context(virtual_stand(config, context, host, beside))
         # a process on the same machine may be held up longer than a device would be
@@ -52,20 +55,22 @@ def stand_of(
                 **stand.ports["wrench_sensors"],
             },
             "mechanism_signals": {"part": registry.EMULATED_SIGNALS, **stand.ports["mechanism_signals"]},
-        }), stand.control  # fmt: skip
+        }), stand.control, [UnitChannelsPort(stand.unit, context["mechanism"])] if stand.unit is not None else []  # fmt: skip
 
 
 def virtual_stand(config: TestConfig, context: Context, host: "RealtimeHost", beside: Document) -> "StandProcess":
     """The process of the virtual stand of this test (`StandProcess`, a context manager), with the settings `beside` those of the
     configuration. Raises DeviceError when it does not come up."""
     from drivers.simulated.stand_server_client import StandProcess
+    from drivers.simulated.unit_channels import UnitMemory
 
     keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
     keys["drives"] = {"profile": registry.EMULATED_DRIVES}
     for table, value in beside.items():
         keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
+    channels = sum(channel.count for channel in context["mechanism"].AUX)
     try:
-        found: StandProcess = made_as("stand", StandProcess)(keys)
+        found: StandProcess = made_as("stand", StandProcess)(keys, UnitMemory.create(channels) if channels else None)
     except (ValueError, ConnectionError) as error:
         raise DeviceError(f"virtual stand: {error}") from error
     return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from drivers.simulated.stand_server import Stand
 from drivers.simulated.stand_server_client import StandControl
+from drivers.simulated.unit_channels import UnitMemory
 from hil_server.bus.child import PARENT, Child, Control, obey
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.values import Document
@@ -122,8 +123,9 @@ class TaskStand:
 
     pid = 0
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self.stand = Stand(config)
+    def __init__(self, config: Mapping[str, Any], unit: UnitMemory | None = None) -> None:
+        self.unit = unit
+        self.stand = Stand(config if unit is None else {**config, "unit_fd": unit.fd})
         ports = self.stand.ports
         self.ports: Document = {role: ports[role] for role in ("wrench_sensors", "drives", "mechanism_signals") if role in ports}
         links = str(ports["drives"].get("links", "")).split()

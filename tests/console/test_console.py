@@ -255,6 +255,19 @@ def test_every_shipped_unit_is_drawn_in_sight(file):
     json.dumps(unit.to_dict(), allow_nan=False)
 
 
+def test_a_bar_stands_for_a_part_that_the_unit_has():
+    """Two friction brakes stand in the place of spring mechanism and magnetic brakes; a limiter that moves has its way back."""
+    tables = {name: read_tables(SHIPPED / "mechanisms" / f"probe_cone_{name}.toml") for name in ("existing", "modified", "movable_limiter")}
+    axial = {name: [bar.label for bar in picture_of(t).looks.bars if bar.place == "axial"] for name, t in tables.items()}
+    assert axial["existing"] == ["PM travel", "FrT travel", "axial MT speed"]
+    assert axial["modified"] == ["probe travel", "FrT1 travel", "FrT2 travel"]
+    assert axial["movable_limiter"] == [*axial["modified"], "XLimD"]
+    front = tables["movable_limiter"]["limiter_front_m"]
+    drawn = Picture({CONFIGURATION: load_test("programmes/virtual_docking_movable_limiter.toml").as_toml()})
+    values = {"X_TA": [-0.9, 0, 0, 0, 0, 0, 1], "V_TA": [0.0] * 6, "F_T": [0.0] * 6, "probe.movable_x": front - 0.1}
+    assert drawn.frame(values)["bars"][-1] == {"value": -0.1, "flags": []}
+
+
 def test_measured_force_enters_the_head_where_it_touches():
     """A force along the line from the head's centre to the point of contact, and its moment about T: the point comes back."""
     config = load_test(None)

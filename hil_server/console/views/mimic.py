@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nicegui import ui
 
+from drivers.simulated.unit_channels import NOT_MEASURED, are_of_unit
 from hil_server.console.live import Pane
 from hil_server.console.source import SourceBar
 from hil_server.console.view import View
@@ -45,6 +46,9 @@ class MimicView:
             self._facts.text = f"run of {facts['created']}, T final {facts['to']:.3f} s  {facts['notes']}"
         else:
             self._facts.text = "live run"
+        declared = [one.declaration() for one in recording.log.header.aux] if recording else self._pane.feed.about.get("aux", [])
+        if are_of_unit(str(meaning) for _, _, meaning, *_ in declared):
+            self._facts.text += f"; docking unit: {NOT_MEASURED}"
         mimic = ARM_AND_HEAD if picture.arm else picture.unit.MIMIC
         if mimic != self._shown:
             self._shown = mimic

@@ -38,8 +38,8 @@ class ProbeConePicture(Picture):
 
     # what figures 6.2.2 to 6.2.4, 6.4.3 and 6.5.3 of Yaskevich 2020 draw of a docking
     DIAGRAMS = (
-        Diagram("travel of probe and limiter, mm",
-                {"probe.stroke": "probe", "probe.limiter": "limiter", "probe.movable_x": "movable limiter"}, 1e3),
+        Diagram("travel of probe and limiter, mm", {"probe.stroke": "probe", "probe.limiter": "limiter"}, 1e3),
+        Diagram("movable limiter on the body, mm", {"probe.movable_x": "limiter"}, 1e3),
         Diagram("probe, deg", {"probe.swing_y": "swing y", "probe.swing_z": "swing z", "probe.bend_y": "bend y", "probe.bend_z": "bend z",
                                "probe.twist": "twist"}, 57.29577951308232),
         Diagram("rods of the lateral dampers, mm", {"probe.spring1_stroke": "rod 1", "probe.spring2_stroke": "rod 2"}, 1e3),
@@ -95,17 +95,18 @@ class ProbeConePicture(Picture):
         nut = max(row[0] for row in m["axial_brake_table"]) * m["screw_lead_m"] / (2.0 * np.pi)
         spring = max(row[0] for row in m["spring_forward"])
         crank = max(row[0] for row in m["brake_table"])
+        # two brakes stand in the place of spring mechanism, clutch and magnetic brakes
+        springs = m["axial_damper"] == "spring"
         looks.bars = [
-            Bar("PM travel", "probe.stroke", 0, "m", max(high - length, length - low), "axial"),
-            Bar("FrT travel" if m["axial_damper"] == "spring" else "FrT2 travel", "probe.clutch_slip", 0, "rad", slip, "axial"),
-            Bar("axial MT speed", "probe.stroke_rate", 0, "m/s", nut, "axial"),
+            Bar("PM travel" if springs else "probe travel", "probe.stroke", 0, "m", max(high - length, length - low), "axial"),
+            *([] if springs else [Bar("FrT1 travel", "probe.clutch_slip1", 0, "rad", m["brake1_stroke_rad"], "axial")]),
+            Bar("FrT travel" if springs else "FrT2 travel", "probe.clutch_slip", 0, "rad", slip, "axial"),
+            *([Bar("axial MT speed", "probe.stroke_rate", 0, "m/s", nut, "axial")] if springs else []),
             *(Bar(f"lateral PM {i}", f"probe.spring{i}_stroke", 0, "m", spring, "lateral") for i in (1, 2)),
             *(Bar(f"lateral MT {i}", f"probe.brake{i}_rate", 0, "rad/s", crank, "lateral") for i in (1, 2)),
         ]
-        if m["axial_damper"] != "spring":
-            looks.bars.insert(1, Bar("FrT1 travel", "probe.clutch_slip1", 0, "rad", m["brake1_stroke_rad"], "axial"))
         if m["limiter"] == "movable":
-            looks.bars.insert(2, Bar("XLimD", "probe.movable_x", 0, "m", m["limiter_travel_m"], "axial"))
+            looks.bars.append(Bar("XLimD", "probe.movable_x", 0, "m", m["limiter_travel_m"], "axial", zero=m["limiter_front_m"]))
         return looks
 
     def bodies(self, values: Values, X_TA: Sequence[float]) -> tuple[Poses, Poses]:
