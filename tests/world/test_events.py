@@ -47,6 +47,24 @@ def test_each_kind_ends_as_it_should_and_violates_nothing(config, tmp_path, even
     assert fault is None or fault in flight.summary["faults"]
 
 
+@pytest.mark.parametrize(
+    ("event", "fault"),
+    [
+        (Event("loss", "drives 0", 1.0, 3.0, direction=0), "drive_lost"),
+        (Event("delay", "drives 0", 1.0, 3.0, amount=3_000_000, direction=1), "drive_lost"),
+        (Event("repeat", "drives 0", 1.0, 3.0, amount=100_000, direction=1), None),
+        (Event("truncate", "drives 0", 1.0, 3.0, amount=19), "drive_lost"),
+        (Event("corrupt", "drives 0", 1.0, 3.0, direction=1), "bus_fault"),
+        (Event("inject", "slave_lost:1", 1.0, 9.0), "bus_fault"),
+    ],
+    ids=lambda value: f"{value.kind} {value.where}" if isinstance(value, Event) else "",
+)
+def test_each_fault_of_an_ethercat_line_ends_as_it_should(config, tmp_path, event, fault):
+    flight = fly(config, 3, tmp_path / "run", [event], wire="ethercat", force=True)
+    assert violations(flight, config) == []
+    assert fault in flight.summary["faults"] if fault else flight.summary["end"] == "captured"
+
+
 def test_wires_of_a_seed_repeat_to_the_byte(config, tmp_path):
     events = [Event("loss", "drives 0", 0.5, 0.7, 0.2), Event("reorder", "sensor", 0.5, 0.7, 0.5, 3_000_000)]
     logs = [fly(config, 4, tmp_path / f"{k}" / "run", events).log for k in range(2)]
