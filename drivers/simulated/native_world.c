@@ -327,6 +327,7 @@ static void note(const Socket *s, uint32_t id, const uint8_t *data, int size, in
     f->wire = (uint8_t)s->wire;
     f->length = (uint8_t)size;
     f->heard = (uint8_t)heard;
+    f->role = (int8_t)w.task[me].role;
     memcpy(f->data, data, 8);
 }
 

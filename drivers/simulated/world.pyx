@@ -94,7 +94,7 @@ FIRST_FD, NEVER_NS = WORLD_FIRST_FD, NEVER
 EVENTS = {"loss": EVENT_LOSS, "delay": EVENT_DELAY, "repeat": EVENT_REPEAT, "reorder": EVENT_REORDER, "truncate": EVENT_TRUNCATE,
           "corrupt": EVENT_CORRUPT, "stall": EVENT_STALL}
 TURN = np.dtype([("at_ns", "<i8"), ("task", "<i4"), ("from", "<i4")])
-FRAME = np.dtype([("at_ns", "<i8"), ("id", "<u4"), ("wire", "u1"), ("length", "u1"), ("heard", "u1"), ("unused", "u1"),
+FRAME = np.dtype([("at_ns", "<i8"), ("id", "<u4"), ("wire", "u1"), ("length", "u1"), ("heard", "u1"), ("role", "i1"),
                   ("data", "u1", 8)])
 _turns = np.zeros(0, TURN)
 _frames = np.zeros(0, FRAME)

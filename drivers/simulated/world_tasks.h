@@ -52,7 +52,8 @@ typedef struct {
 typedef struct {
     int64_t at_ns;
     uint32_t id;
-    uint8_t wire, length, heard, unused;        /* heard: 1 by the server, 0 said by it */
+    uint8_t wire, length, heard;                /* heard: 1 by the server, 0 said by it */
+    int8_t role;                                /* of the task that says or hears it */
     uint8_t data[8];
 } WorldFrame;                                   /* a CAN frame as the server says or hears it; of an EtherCAT frame the six of its axes */
 
