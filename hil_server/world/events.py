@@ -21,6 +21,7 @@ INJECTED = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "d
 ON_ETHERCAT = {"drive_restart": "al_error", "drive_silent": "slave_lost", "drive_emergency": "drive_local", "link_silent": "cable_cut",
                "drive_heartbeat_lost": "working_counter", "drive_lost": "frames_lost"}  # fmt: skip
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
+ABORTED = 0.3  # share of the stalls in which the run is ended
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
 
 
@@ -55,6 +56,10 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
     for event in list(found):
         if draw.random() < RECOVERED:
             found.append(Event("command", "recover", round(event.from_s + draw.uniform(0.2, 3.0), 4)))
+    # and what ends a run comes while a task stands still
+    for event in [event for event in found if event.kind == "stall"]:
+        if draw.random() < ABORTED:
+            found.append(Event("command", "abort", round(event.from_s + draw.uniform(0.0, min(1.0, 1e-9 * event.amount)), 4)))
     return sorted(found, key=lambda event: event.from_s)
 
 

@@ -15,7 +15,7 @@ from rt_kernels.codes import fault_names
 from rt_kernels.layout import BITS, CODES, FAULTS
 
 STATE, PHASE = CODES["safety_state"], CODES["phase"]
-DRIVE = BITS["drive_status"]
+DRIVE, SENSOR = BITS["drive_status"], BITS["sensor_status"]
 SYNC, RPDO1, TPDO1, HEARTBEAT, SERVER_NODE = 0x080, 0x200, 0x180, 0x700, 127
 NODE, NO_DATA_FRAME = np.uint32(0x7F), np.uint32(0xE0000000)  # of an identifier; extended, remote, error frame
 COUNTS_PER_METRE = 1e6  # of the drives of the virtual stand
@@ -30,8 +30,9 @@ TAKEN_S = 0.05  # in which a command is taken
 START_S = 0.02  # from the loop's begin, when the events' time begins, to its first tick at the latest
 SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
 # injections after which motion must stop
-STOPPING_FAULTS = ("drive_silent", "drive_disabled", "drive_fault", "link_silent", "sensor_silent", "signals_silent", "emergency_stop",
-                   "al_error", "slave_lost", "cable_cut", "working_counter", "drive_local")  # fmt: skip
+STOPPING_FAULTS = ("drive_silent", "drive_disabled", "drive_fault", "link_silent", "sensor_silent", "signals_silent", "al_error",
+                    "slave_lost", "cable_cut", "working_counter", "drive_local")  # fmt: skip
+ENOUGH = 30  # lost records: none of them would be seen by chance
 SENDERS = ("loop", "drives keeper", "recovery", "server")
 STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 
@@ -113,6 +114,11 @@ def attended(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
             if (wrong := on & (gap > ATTENDED_PERIODS)).any():
                 at = told["at_ns"][:-1][wrong][0]
                 yield f"node {number - RPDO1} on {WIRES[wire]}: {gap[wrong].max():.1f} periods without a frame at {_at(flight, at)}"
+    # by the drives' own log, where nothing but the server can keep a frame from them
+    if all(e.kind in ("command", "disk", "kill", "clock") or e.where in ("sensor", "signals") for e in flight.events):
+        longest = flight.drives[flight.drives[:, 1] < 6][:, 5] / config.setup.test.period_ns
+        if (longest > ATTENDED_PERIODS).any():
+            yield f"a drive was enabled for {longest.max():.1f} periods without a frame"
 
 
 def ticks(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
@@ -204,9 +210,13 @@ def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """A run that cannot be recorded ends at once."""
+    if any(e.kind == "stall" for e in flight.events):
+        return
     for e in flight.events:
-        if e.kind == "kill" and e.from_s < flight.ran_s - 0.1 and all(o.kind != "stall" for o in flight.events):
-            if flight.ran_s > e.from_s + HOME_S:
+        fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
+        lost_s = e.from_s + (KEPT_S if fails else 0.0)
+        if (e.kind == "kill" or fails) and lost_s < flight.ran_s - 0.1:
+            if flight.ran_s > lost_s + HOME_S:
                 yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
             if flight.summary["end"] not in ("record_lost", "tripped"):
                 yield f"the record ended at {e.from_s} s, the run ended as {flight.summary['end']!r}"
@@ -272,6 +282,21 @@ def silence(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
             yield f"{e.where} is silent from {e.from_s} s, and the setpoints follow at {at[here][0]:.3f} s"
 
 
+def losses(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """What the sensor's wire loses is in its status, where nothing else happens to the sensor."""
+    about = [e for e in flight.events if e.where.startswith("sensor") or e.kind in ("stall", "disk", "kill")]
+    r = log.records
+    for e in about if len(about) == 1 else ():
+        if e.kind != "loss" or e.direction == 0 or not log.ticks:
+            continue
+        at = 1e-9 * r["time_ns"]
+        here = (at > e.from_s - START_S) & (at < e.until_s + START_S)
+        # a record at least comes in every tick
+        if e.share * (min(e.until_s, at[-1]) - e.from_s) * 1e9 > ENOUGH * config.setup.test.period_ns:
+            if not (r["wrench_status"][here] & (SENSOR["lost"] | SENSOR["no_data"])).any():
+                yield f"records of the sensor are lost from {e.from_s} s on, and its status does not say so"
+
+
 def unprovoked(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """Nothing trips before anything went wrong."""
     first_s = min((e.from_s for e in flight.events), default=np.inf) - START_S
@@ -324,5 +349,6 @@ def _at(flight: Flight, ns: np.int64) -> str:
 
 
 ORACLES: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
-    setpoints, frames, attended, ticks, beats, record, kept, without_record, commands, end, stopping, silence, unprovoked, causes, replays,
+    setpoints, frames, attended, ticks, beats, record, kept, without_record, commands, end, stopping, silence, losses, unprovoked, causes,
+    replays,
 )  # fmt: skip
