@@ -116,9 +116,13 @@ def attended(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
                 yield f"node {number - RPDO1} on {WIRES[wire]}: {gap[wrong].max():.1f} periods without a frame at {_at(flight, at)}"
     # by the drives' own log, where nothing but the server can keep a frame from them
     if all(e.kind in ("command", "disk", "kill", "clock") or e.where in ("sensor", "signals") for e in flight.events):
-        longest = flight.drives[flight.drives[:, 1] < 6][:, 5] / config.setup.test.period_ns
-        if (longest > ATTENDED_PERIODS).any():
-            yield f"a drive was enabled for {longest.max():.1f} periods without a frame"
+        for axis in range(6):
+            rows = flight.drives[flight.drives[:, 1] == axis]
+            # the longest time that a frame ended, and the time since the newest where the drive left its state by itself
+            left = rows[1:, 4][rows[:-1, 2] == OPERATION_ENABLED]
+            longest = max(rows[:, 5].max(initial=0), left.max(initial=0)) / config.setup.test.period_ns
+            if longest > ATTENDED_PERIODS:
+                yield f"drive {axis} was enabled for {longest:.1f} periods without a frame"
 
 
 def ticks(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:

@@ -96,7 +96,7 @@ def test_an_enabled_axis_without_frames_is_seen(tmp_path):
     left = flight.drives.copy()
     left[-1, 5] += 4_000_000
     (line,) = attended(replace(flight, drives=left), config, None)
-    assert line.startswith("a drive was enabled for ")
+    assert line.startswith(f"drive {left[-1, 1]} was enabled for ") and line.endswith(" periods without a frame")
 
 
 def test_records_of_the_sensor_that_are_lost_without_a_word_are_seen(config, tmp_path):
