@@ -19,7 +19,7 @@ from drivers.drives.canopen_setup import DriveSetupError
 from drivers.drives.supervision import Protection, objects_named, protect
 from drivers.identity import alike, checked_count, identity_of
 from drivers.raw_frames.ethercat_link import open_ethercat
-from rt_kernels.doors import socket, threading, time
+from rt_kernels.doors import made_as, socket, threading, time
 
 OUTPUTS = ((0x6040, 0, 16), (0x607A, 0, 32), (0x6060, 0, 8))
 INPUTS = ((0x6041, 0, 16), (0x6064, 0, 32), (0x606C, 0, 32), (0x6077, 0, 16), (0x6061, 0, 8))
@@ -186,7 +186,7 @@ class EthercatSession:
     def open(self) -> None:
         """The segment Operational, its axes without power; frames flow until `close`. Raises DriveSetupError (a ConnectionError) when a
         slave is missing or too many, another one than expected, or refuses a value."""
-        library = self._library or _library()
+        library = self._library or made_as("pysoem", _library)()
         self.errors = tuple(
             getattr(library, name) for name in ("SdoError", "MailboxError", "PacketError", "WkcError") if hasattr(library, name)
         ) or (Exception,)
@@ -199,7 +199,7 @@ class EthercatSession:
             layout = self._map()
             self._socket, source = self._open_socket(self.interface)
             self.axes.start(self._socket.fileno(), source, layout)
-            self._keeper = threading.Thread(target=self._keep, name="ethercat keeper", daemon=True)
+            self._keeper = threading.Thread(target=self._keep, name="drives keeper", daemon=True)
             self._keeper.start()
             self._settle()
             self._state(OP, "OP", ask=True)

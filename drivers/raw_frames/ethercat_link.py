@@ -3,8 +3,9 @@
 import ctypes
 import errno
 import fcntl
-import socket
 import struct
+
+from rt_kernels.doors import socket
 
 ETHERTYPE = 0x88A4
 FIRST_INDEX = 0x80  # of our frames; masters for set-up use low ones

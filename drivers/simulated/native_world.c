@@ -18,6 +18,9 @@
 #define WIRE_NS 20000                           /* from one end of a wire to the other */
 #define GATHER_NS 20000                         /* messages come in at multiples of it: a card gathers its interrupts */
 #define MOST_WAITING 65536                      /* messages in a socket */
+#define MOST_RAW 256                            /* frames in a raw one */
+#define IMAGE 26                                /* of an EtherCAT frame: data of its first datagram */
+#define COMMAND_LRW 12
 
 typedef struct Message {
     struct Message *next;
@@ -28,6 +31,7 @@ typedef struct Message {
 
 typedef struct {
     int32_t used, bound, connected, pair, wire, direction, waiting;
+    int32_t raw, place, least;                  /* raw: takes frames whose byte at `place` is at least this */
     Message *first;
 } Socket;
 
@@ -52,6 +56,8 @@ static struct {
     int64_t turn_room, turn_count;
     WorldFrame *frame;
     int64_t frame_room, frame_count;
+    WorldAxes axes;
+    int32_t axes_index;                         /* of the newest EtherCAT frame that was said */
 } w;
 static __thread int me = -1;
 
@@ -298,25 +304,65 @@ void world_label(int fd, int wire, int direction)
     socket_of(fd)->direction = direction;
 }
 
-static void note_frame(const Socket *s, const uint8_t *data, int size, int heard)
+void world_raw(int fd, int wire, int direction)
+{
+    world_label(fd, wire, direction);
+    socket_of(fd)->raw = 1;
+}
+void world_take_above(int fd, int place, int least)
+{
+    socket_of(fd)->place = place;
+    socket_of(fd)->least = least;
+}
+void world_watch_axes(const WorldAxes *axes) { w.axes = *axes; }
+
+static void note(const Socket *s, uint32_t id, const uint8_t *data, int size, int heard)
 {
     WorldFrame *f;
-    if (w.frame_count >= w.frame_room || size != 16 || s->wire < 0 || s->direction != 0)
+    if (w.frame_count >= w.frame_room)
         return;
     f = &w.frame[w.frame_count++];
     f->at_ns = w.now;
-    memcpy(&f->id, data, 4);
+    f->id = id;
     f->wire = (uint8_t)s->wire;
-    f->length = data[4];
+    f->length = (uint8_t)size;
     f->heard = (uint8_t)heard;
-    memcpy(f->data, data + 8, 8);
+    f->role = (int8_t)w.task[me].role;
+    memcpy(f->data, data, 8);
+}
+
+/* What a frame of the process data says to the axes, or, with its whole working counter the answer to the newest, of them. */
+static void note_axes(const Socket *s, const uint8_t *data, int size, int heard)
+{
+    const uint8_t *counter = data + IMAGE + w.axes.image;
+    int i;
+    if (!w.axes.image || size < IMAGE + w.axes.image + 2 || data[16] != COMMAND_LRW)
+        return;
+    if (heard && (data[17] != w.axes_index || (counter[0] | counter[1] << 8) != w.axes.counter))
+        return;
+    w.axes_index = data[17];
+    for (i = 0; i < WORLD_AXES; i++)
+        note(s, (heard ? 0x180u : 0x200u) + 1u + (uint32_t)i, data + IMAGE + (heard ? w.axes.in[i] : w.axes.out[i]), 6, heard);
+}
+
+static void note_frame(const Socket *s, const uint8_t *data, int size, int heard)
+{
+    uint32_t id;
+    if (s->wire < 0 || s->direction != 0)
+        return;
+    if (s->raw) {
+        note_axes(s, data, size, heard);
+    } else if (size == 16) {
+        memcpy(&id, data, 4);
+        note(s, id, data + 8, data[4], heard);
+    }
 }
 
 static void put(Socket *to, const void *data, int size, int port, int64_t due_ns)
 {
     Message *m, **at = &to->first;
     int i, k, number = (int)(to - w.socket);
-    if (to->waiting >= MOST_WAITING || (m = malloc(sizeof *m + (size_t)size)) == NULL)
+    if (to->waiting >= (to->raw ? MOST_RAW : MOST_WAITING) || (m = malloc(sizeof *m + (size_t)size)) == NULL)
         return;
     m->due_ns = due_ns;
     m->size = size;
@@ -333,9 +379,25 @@ static void put(Socket *to, const void *data, int size, int port, int64_t due_ns
                 due_at(&w.task[i], due_ns);
 }
 
+/* To the one socket at the other end, or to all raw ones there. */
+static void deliver(const Socket *s, Socket *to, const void *data, int size, int64_t due_ns)
+{
+    int i;
+    if (!s->raw) {
+        put(to, data, size, s->bound, due_ns);
+        return;
+    }
+    for (i = 0; i < WORLD_SOCKETS; i++) {
+        to = &w.socket[i];
+        if (to->used && to->raw && to->wire == s->wire && to->direction != s->direction
+            && (!to->least || (size > to->place && ((const uint8_t *)data)[to->place] >= to->least)))
+            put(to, data, size, 0, due_ns);
+    }
+}
+
 int world_send(int fd, const void *data, int size, int port)
 {
-    Socket *s = socket_of(fd), *to;
+    Socket *s = socket_of(fd), *to = NULL;
     uint8_t copy[65536];
     int64_t due, again = -1;
     int i;
@@ -349,13 +411,16 @@ int world_send(int fd, const void *data, int size, int port)
     }
     if (size > (int)sizeof copy)
         return -EMSGSIZE;
-    if (!s->bound)
-        world_bind(fd, 0);
     note_frame(s, data, size, 0);
-    to = bound_to(port ? port : s->connected);
-    if (to == NULL || (to->connected && to->connected != s->bound))
-        return size;
-    due = (w.now + WIRE_NS + GATHER_NS - 1) / GATHER_NS * GATHER_NS;
+    due = w.now + WIRE_NS;
+    if (!s->raw) {
+        if (!s->bound)
+            world_bind(fd, 0);
+        to = bound_to(port ? port : s->connected);
+        if (to == NULL || (to->connected && to->connected != s->bound))
+            return size;
+        due = (due + GATHER_NS - 1) / GATHER_NS * GATHER_NS;
+    }
     if (w.events && w.armed_ns >= 0 && s->wire >= 0) {
         const int64_t at = w.now - w.armed_ns;
         const int whole = size;
@@ -387,12 +452,12 @@ int world_send(int fd, const void *data, int size, int port)
                 copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
             }
         }
-        put(to, data, size, s->bound, due);
+        deliver(s, to, data, size, due);
         if (again >= 0)
-            put(to, data, size, s->bound, due + again);
+            deliver(s, to, data, size, due + again);
         return whole;
     }
-    put(to, data, size, s->bound, due);
+    deliver(s, to, data, size, due);
     return size;
 }
 

@@ -15,7 +15,6 @@ import json
 import os
 import select
 import signal
-import socket
 import sys
 import threading
 import tomllib
@@ -32,6 +31,7 @@ from drivers.simulated.sensor_emulators import emulator
 from drivers.simulated.stand_server_loop import StandLoop
 from drivers.simulated.unit_channels import UnitMemory
 from rt_kernels.context import Mounting
+from rt_kernels.doors import socket
 from rt_kernels.parameters import Parameter, checked
 from rt_kernels.stewart.platform import Platform
 

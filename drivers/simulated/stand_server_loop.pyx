@@ -16,7 +16,6 @@ not known), 0.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
-from posix.unistd cimport write
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from drivers.raw_frames.frame_io cimport (
     io_receive_frames_stamped,
     io_receive_datagrams,
     io_receive_from,
+    io_send,
     io_send_frames,
     io_send_to,
     io_set_core,
@@ -775,9 +775,9 @@ cdef void send_back(Wire *w, const uint8_t *frame, int size, int64_t now) noexce
             w.queue_due[w.queue_head] = now + w.delay_ns
             w.queue_head = after
         return
-    write(w.fd, frame, <size_t>size)
+    io_send(w.fd, frame, size)
     if every(w.double_every, w.frames):
-        write(w.fd, frame, <size_t>size)
+        io_send(w.fd, frame, size)
 
 
 # Somebody else's answer before the slaves': the same frame with every position moved by `counts`.
@@ -800,12 +800,12 @@ cdef void send_forged(Wire *w, const uint8_t *frame, int size, int32_t counts) n
                 at = forged + head + 10 + place + 2
                 io_store_le32(at, io_load_le32(at) + <uint32_t>counts)
         head += 12 + length
-    write(w.fd, forged, <size_t>size)
+    io_send(w.fd, forged, size)
 
 
 cdef void send_late(Wire *w, int64_t now) noexcept nogil:
     while w.queue_tail != w.queue_head and w.queue_due[w.queue_tail] <= now:
-        write(w.fd, w.queue_data[w.queue_tail], <size_t>w.queue_bytes[w.queue_tail])
+        io_send(w.fd, w.queue_data[w.queue_tail], w.queue_bytes[w.queue_tail])
         w.queue_tail = (w.queue_tail + 1) % WIRE_QUEUE
 
 

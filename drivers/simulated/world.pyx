@@ -42,6 +42,11 @@ cdef extern from "drivers/simulated/world_tasks.h":
     ctypedef struct WorldFrame:
         int64_t at_ns
 
+    ctypedef struct WorldAxes:
+        int32_t image, counter
+        int32_t out[6]
+        int32_t into "in"[6]
+
     void world_begin(uint64_t seed, int64_t start_ns) noexcept nogil
     void world_end() noexcept nogil
     int64_t world_now() noexcept nogil
@@ -67,6 +72,9 @@ cdef extern from "drivers/simulated/world_tasks.h":
     void world_close(int fd) noexcept nogil
     int world_open_sockets() noexcept nogil
     void world_label(int fd, int wire, int direction) noexcept nogil
+    void world_raw(int fd, int wire, int direction) noexcept nogil
+    void world_take_above(int fd, int place, int least) noexcept nogil
+    void world_watch_axes(const WorldAxes *axes) noexcept nogil
     int world_send(int fd, const void *data, int size, int port) noexcept nogil
     int world_receive(int fd, void *data, int size, int *port, int64_t *came_ns) noexcept nogil
     int world_wait_readable(pollfd *fds, int count, int64_t timeout_ns) noexcept nogil
@@ -86,7 +94,7 @@ FIRST_FD, NEVER_NS = WORLD_FIRST_FD, NEVER
 EVENTS = {"loss": EVENT_LOSS, "delay": EVENT_DELAY, "repeat": EVENT_REPEAT, "reorder": EVENT_REORDER, "truncate": EVENT_TRUNCATE,
           "corrupt": EVENT_CORRUPT, "stall": EVENT_STALL}
 TURN = np.dtype([("at_ns", "<i8"), ("task", "<i4"), ("from", "<i4")])
-FRAME = np.dtype([("at_ns", "<i8"), ("id", "<u4"), ("wire", "u1"), ("length", "u1"), ("heard", "u1"), ("unused", "u1"),
+FRAME = np.dtype([("at_ns", "<i8"), ("id", "<u4"), ("wire", "u1"), ("length", "u1"), ("heard", "u1"), ("role", "i1"),
                   ("data", "u1", 8)])
 _turns = np.zeros(0, TURN)
 _frames = np.zeros(0, FRAME)
@@ -238,6 +246,26 @@ def label(int fd, int wire, int direction):
     world_label(fd, wire, direction)
 
 
+def raw(int fd, int wire, int direction):
+    """Makes it a raw socket at one end of a wire (direction as of `label`): what it sends comes to all at the other end."""
+    world_raw(fd, wire, direction)
+
+
+def take_above(int fd, int place, int least):
+    """A raw socket takes only frames whose byte at `place` is at least this."""
+    world_take_above(fd, place, least)
+
+
+def watch_axes(int image, int counter, outputs, inputs):
+    """EtherCAT frames are noted as the six of their axes. image: bytes of the process data, whose working counter is to be `counter`;
+    outputs, inputs: places of the six axes in them."""
+    cdef WorldAxes axes
+    axes.image, axes.counter = image, counter
+    for i in range(6):
+        axes.out[i], axes.into[i] = outputs[i], inputs[i]
+    world_watch_axes(&axes)
+
+
 def send(int fd, const uint8_t[::1] data, int port=0):
     """Sends one message, to a port or where the socket is connected to. Raises OSError."""
     return checked(world_send(fd, &data[0] if data.shape[0] else NULL, <int>data.shape[0], port))
@@ -311,7 +339,7 @@ def turns():
 
 
 def keep_frames(int64_t room):
-    """Notes the next so many CAN frames that the server says and hears."""
+    """Notes the next so many frames of drives and signals that the server says and hears."""
     global _frames
     _frames = np.zeros(max(1, room), FRAME)
     cdef uint8_t[::1] view = _frames.view(np.uint8)

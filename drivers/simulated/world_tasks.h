@@ -17,6 +17,7 @@ enum {
     WORLD_SOCKETS = 128,
     WORLD_EVENTS = 256,
     WORLD_WATCHED = 8,          /* most descriptors that a task waits for */
+    WORLD_AXES = 6,
     READING_NS = 50
 };
 
@@ -51,9 +52,15 @@ typedef struct {
 typedef struct {
     int64_t at_ns;
     uint32_t id;
-    uint8_t wire, length, heard, unused;        /* heard: 1 by the server, 0 said by it */
+    uint8_t wire, length, heard;                /* heard: 1 by the server, 0 said by it */
+    int8_t role;                                /* of the task that says or hears it */
     uint8_t data[8];
-} WorldFrame;                                   /* a CAN frame as the server says or hears it */
+} WorldFrame;                                   /* a CAN frame as the server says or hears it; of an EtherCAT frame the six of its axes */
+
+typedef struct {
+    int32_t image, counter;                     /* bytes of the process data, which an EtherCAT frame has first; their working counter */
+    int32_t out[WORLD_AXES], in[WORLD_AXES];    /* places in them: control and status word, each with a position behind it */
+} WorldAxes;
 
 void world_begin(uint64_t seed, int64_t start_ns);
 void world_end(void);
@@ -82,6 +89,9 @@ void world_pair(int fd, int other);
 void world_close(int fd);
 int world_open_sockets(void);
 void world_label(int fd, int wire, int direction);  /* what is sent on this descriptor goes by that wire */
+void world_raw(int fd, int wire, int direction);    /* on that wire, which takes what it sends to all raw sockets of the other direction */
+void world_take_above(int fd, int place, int least);
+void world_watch_axes(const WorldAxes *axes);
 int world_send(int fd, const void *data, int size, int port);
 int world_waiting(int fd);                  /* bytes of the message that comes next, or -errno */
 int world_receive(int fd, void *data, int size, int *port, int64_t *came_ns);

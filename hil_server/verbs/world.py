@@ -12,6 +12,7 @@ SUMMARY = "flies live runs in virtual time with faults drawn from seeds, and jud
 EXAMPLES = (
     ("hil-server world docking --seeds 100", "a hundred runs, each with faults of its own; violations with the test that repeats them"),
     ("hil-server world docking --seeds 1000000 --hours 8 --cores 4", "a night"),
+    ("hil-server world docking --wire ethercat --force", "with the drives on EtherCAT, whose delays are others"),
     ("hil-server world docking --seed 7", "run 7 again: what went wrong in it, when, and how it ended"),
 )
 REMAINS = "nothing was written"
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server world`."""
     parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file, or name of a shipped one (default: the shipped docking)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key; may be repeated")
+    parser.add_argument("--wire", choices=("can", "ethercat"), default="can", help="of the drives (default: can)")
     parser.add_argument("--seeds", type=int, default=10, metavar="N", help="how many (default: 10)")
     parser.add_argument("--first", type=int, default=1, metavar="S", help="the first of them (default: 1)")
     parser.add_argument("--seed", type=int, metavar="S", help="this one alone, with a picture of who had the word when")
@@ -44,11 +46,14 @@ def run(args: argparse.Namespace) -> Document:
     config = load_test(args.config, [*NO_BUS, *args.set])
     logging.getLogger("hil_server").setLevel(logging.CRITICAL)  # what goes wrong in the runs is theirs
     if args.seed is not None:
-        print(picture(config, args.seed, drawn(args.seed, args.within), args.force))
+        print(picture(config, args.seed, drawn(args.seed, args.within, args.wire), args.force, args.wire))
     seeds: Sequence[int] = [args.seed] if args.seed is not None else range(args.first, args.first + args.seeds)
-    ends = math.inf if args.hours is None else time.monotonic() + 3600.0 * args.hours
+    began = time.monotonic()
+    ends = math.inf if args.hours is None else began + 3600.0 * args.hours
     with working("seeds") as done:
-        result = hunt(config, seeds, args.within, print, args.force, cores=args.cores, until=lambda: time.monotonic() > ends, done=done)
-    print(f"{sum(result.ends.values())} runs, {result.ticks} ticks, {result.world_s:.0f} s of world time: {dict(result.ends)}; "
-          f"{len(result.found)} violate something")  # fmt: skip
+        result = hunt(config, seeds, args.within, print, args.force, wire=args.wire, cores=args.cores,
+                      until=lambda: time.monotonic() > ends, done=done)  # fmt: skip
+    speed = result.world_s / (time.monotonic() - began)
+    print(f"{sum(result.ends.values())} runs, {result.ticks} ticks, {result.world_s:.0f} s of world time, {speed:.1f} times real time: "
+          f"{dict(result.ends)}; {len(result.found)} violate something")  # fmt: skip
     return result.as_json() | {"exit_code": 1 if result.found else 0}

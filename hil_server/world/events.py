@@ -17,7 +17,11 @@ ON_DISK = ("short", "full", "error")
 INJECTED = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "drive_emergency", "drive_heartbeat_lost", "drive_lost",
             "link_silent", "sensor_silent", "sensor_lost", "sensor_delay", "sensor_stale", "sensor_taken_over", "sensor_device_fault",
             "signals_silent", "emergency_stop", "leg_stuck", "leg_runaway", "transducer_offset")  # fmt: skip
+# of drives on EtherCAT in the place of what only those on CAN have
+ON_ETHERCAT = {"drive_restart": "al_error", "drive_silent": "slave_lost", "drive_emergency": "drive_local", "link_silent": "cable_cut",
+               "drive_heartbeat_lost": "working_counter", "drive_lost": "frames_lost"}  # fmt: skip
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
+ABORTED = 0.3  # share of the stalls in which the run is ended
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
 
 
@@ -43,30 +47,35 @@ class Event(NamedTuple):
         return max(self.until_s, self.from_s + 1e-9 * self.amount * (self.kind == "stall"))
 
 
-def drawn(seed: int, length_s: float) -> list[Event]:
-    """The events of a seed in a run of this length: one to six, of one to three kinds, so that some meet."""
+def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
+    """The events of a seed in a run of this length: one to six, of one to three kinds, so that some meet; wire: of the drives."""
     draw = random.Random(seed)
     kinds = draw.sample(("wire", "wire", "stall", "inject", "command", "disk", "kill", "clock"), draw.randint(1, 3))
-    found = [_one(draw, draw.choice(kinds), length_s) for _ in range(draw.randint(1, 6))]
+    found = [_one(draw, draw.choice(kinds), length_s, wire) for _ in range(draw.randint(1, 6))]
     # what trips a run is recovered from at times
     for event in list(found):
         if draw.random() < RECOVERED:
             found.append(Event("command", "recover", round(event.from_s + draw.uniform(0.2, 3.0), 4)))
+    # and what ends a run comes while a task stands still
+    for event in [event for event in found if event.kind == "stall"]:
+        if draw.random() < ABORTED:
+            found.append(Event("command", "abort", round(event.from_s + draw.uniform(0.0, min(1.0, 1e-9 * event.amount)), 4)))
     return sorted(found, key=lambda event: event.from_s)
 
 
-def _one(draw: random.Random, kind: str, length_s: float) -> Event:
+def _one(draw: random.Random, kind: str, length_s: float, wire: str) -> Event:
     at = round(draw.uniform(0.02, length_s), 4)
     until = round(at + draw.choice((0.001, 0.005, 0.02, 0.1, 0.5, 2.0)) * draw.uniform(0.5, 2.0), 4)
     if kind == "wire":
         name = draw.choice(ON_WIRES)
-        where = draw.choice(("drives 0", "drives 1", "signals", "sensor"))
+        where = draw.choice(("drives 0", "drives 1" if wire == "can" else "drives 0", "signals", "sensor"))
         amount = {"truncate": draw.randint(0, 20)}.get(name, round(draw.choice((1e5, 1e6, 1e7, 1e8)) * draw.uniform(0.5, 2.0)))
         return Event(name, where, at, until, draw.choice((0.01, 0.1, 0.5, 1.0)), amount, draw.choice((-1, 0, 1)))
     if kind == "stall":
         return Event("stall", draw.choice(ROLES[:5]), at, amount=round(draw.choice((1e6, 1e7, 1e8, 1e9, 1e10)) * draw.uniform(0.5, 2.0)))
     if kind == "inject":
-        return Event("inject", f"{draw.choice(INJECTED)}:{draw.randint(0, 1)}", at, until)
+        name = draw.choice(INJECTED)
+        return Event("inject", f"{name if wire == 'can' else ON_ETHERCAT.get(name, name)}:{draw.randint(0, 1)}", at, until)
     if kind == "command":
         return Event("command", draw.choice(COMMANDS), at)
     if kind == "disk":

@@ -14,11 +14,15 @@ from hil_server.line.assembly import Assembly
 from hil_server.predict.prediction import Prediction, predict
 from hil_server.run.session import Options, run_live
 from hil_server.values import Document
-from hil_server.world import surroundings
+from hil_server.world import ethercat_master, surroundings
 from hil_server.world.events import Actor, Disk, Event, of_stand, put_on_wires
 from hil_server.world.processes import NoHost, TaskChild, TaskStand, drive_log
 from rt_kernels import doors
 
+WIRES_OF_DRIVES: dict[str, Document] = {
+    "can": {},
+    "ethercat": {"wire": "ethercat", "interface": "slaves", "master_interface": "master"},  # surroundings.INTERFACES
+}
 LONGEST_S = 1800.0  # of world time: a task that waits longer is killed
 FRAMES = 2_000_000  # most that are noted of a run
 
@@ -57,11 +61,11 @@ class Flight:
 
 
 def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), *, turns: int = 0, force: bool = False,
-        from_start: bool = False) -> Flight:  # fmt: skip
+        from_start: bool = False, wire: str = "can") -> Flight:  # fmt: skip
     """A live run on the virtual stand over its wires, in virtual time; the same seed, events and configuration give the same log.
 
-    turns: so many hand-overs of the baton are noted. force: as of `hil-server run`. from_start: the events'
-    time begins with the set-up of the devices and not with the loop."""
+    wire: of the stand's drives (WIRES_OF_DRIVES). turns: so many hand-overs of the baton are noted. force: as of `hil-server run`.
+    from_start: the events' time begins with the set-up of the devices and not with the loop."""
     flight = Flight(seed, events, out / "run.mcap", from_start=from_start)
     world.begin(seed)
     began = world.now_ns()
@@ -74,8 +78,10 @@ def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), 
         world.keep_turns(turns)
     drive_log.clear()
     faults = of_stand(events)
-    options = Options(out=str(out), quiet=True, report=False, force=force, stand={"faults": faults} if faults else {})
-    parts = {"child": TaskChild, "stand": TaskStand, "host": NoHost, "disk": Disk(events), "predict": _predicted}
+    stand = {"drives": WIRES_OF_DRIVES[wire], "faults": faults}
+    options = Options(out=str(out), quiet=True, report=False, force=force, stand={key: value for key, value in stand.items() if value})
+    parts = {"child": TaskChild, "stand": TaskStand, "host": NoHost, "disk": Disk(events), "predict": _predicted,
+             "pysoem": lambda: ethercat_master}  # fmt: skip
     try:
         with doors.opened(surroundings.modules(**parts)), contextlib.ExitStack() as end:
             actor = Actor(events)

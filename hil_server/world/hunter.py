@@ -31,12 +31,14 @@ class Found:
     events: Sequence[Event]
     least: Sequence[Event]
     violated: list[str]
+    wire: str = "can"
 
     def as_test(self) -> str:
         """The test that repeats it."""
         lines = "\n".join(f"        {event!r}," for event in self.least)
+        wire = "" if self.wire == "can" else f", wire={self.wire!r}"
         return (f"def test_seed_{self.seed}(config, tmp_path):\n    # {self.violated[0]}\n    events = [\n{lines}\n    ]\n"
-                f"    assert violations(fly(config, {self.seed}, tmp_path / 'run', events), config) == []\n")  # fmt: skip
+                f"    assert violations(fly(config, {self.seed}, tmp_path / 'run', events{wire}), config) == []\n")  # fmt: skip
 
 
 Outcome = tuple[str, int, float, Found | None]  # of a seed: how it ended, ticks, seconds of world time
@@ -57,11 +59,11 @@ class Hunt:
         return {"ends": dict(self.ends), "ticks": self.ticks, "world_s": self.world_s, "violations": found}
 
 
-def tried(config: TestConfig, seed: int, events: Sequence[Event], force: bool = False) -> tuple[Flight, list[str]]:
+def tried(config: TestConfig, seed: int, events: Sequence[Event], force: bool = False, wire: str = "can") -> tuple[Flight, list[str]]:
     """One flight in a folder that is taken away again, and what it violated."""
     folder = Path(tempfile.mkdtemp(prefix="world-"))
     try:
-        flight = fly(config, seed, folder / f"seed-{seed}", events, force=force)
+        flight = fly(config, seed, folder / f"seed-{seed}", events, force=force, wire=wire)
         return flight, violations(flight, config)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -77,25 +79,25 @@ def shrunk(events: Sequence[Event], violates: Callable[[Sequence[Event]], bool])
     return least
 
 
-def one(config: TestConfig, seed: int, length_s: float, force: bool = False) -> Outcome:
+def one(config: TestConfig, seed: int, length_s: float, force: bool = False, wire: str = "can") -> Outcome:
     """Flies a seed with the events that it draws: how it ended, ticks, seconds of world time, what was found."""
-    events = drawn(seed, length_s)
-    flight, violated = tried(config, seed, events, force)
+    events = drawn(seed, length_s, wire)
+    flight, violated = tried(config, seed, events, force, wire)
     found = None
     if violated:
         kinds = {line.partition(":")[0] for line in violated}
-        least = shrunk(events, lambda fewer: not kinds.isdisjoint(v.partition(":")[0] for v in tried(config, seed, fewer, force)[1]))
-        found = Found(seed, events, least, violated)
+        least = shrunk(events, lambda fewer: not kinds.isdisjoint(v.partition(":")[0] for v in tried(config, seed, fewer, force, wire)[1]))
+        found = Found(seed, events, least, violated, wire)
     return str(flight.summary.get("end", type(flight.error).__name__)), flight.summary.get("ticks") or 0, flight.world_s, found
 
 
 def hunt(config: TestConfig, seeds: Sequence[int], length_s: float, say: Callable[[str], object], force: bool = False, *,
-         cores: int = 1, until: Callable[[], bool] = lambda: False, done: Done = no_progress) -> Hunt:  # fmt: skip
-    """Flies each seed. say: hears of each violation at once; cores: so many processes; until: no seed is begun once it is true; done:
-    called with how many are flown and how many there are."""
+         wire: str = "can", cores: int = 1, until: Callable[[], bool] = lambda: False, done: Done = no_progress) -> Hunt:  # fmt: skip
+    """Flies each seed. wire: of the drives; say: hears of each violation at once; cores: so many processes; until: no seed is begun once it
+    is true; done: called with how many are flown and how many there are."""
     result = Hunt()
     asked = itertools.takewhile(lambda _: not until(), seeds)
-    fly_one = functools.partial(one, config, length_s=length_s, force=force)
+    fly_one = functools.partial(one, config, length_s=length_s, force=force, wire=wire)
     with contextlib.ExitStack() as end:
         if cores > 1:
             outcomes = _as_asked(end.enter_context(pool(cores)), fly_one, asked, cores)

@@ -10,11 +10,16 @@ from hil_server.judge.faults import STOP
 from hil_server.log.reader import Log, read_log
 from hil_server.run.replay import replay
 from hil_server.world.flight import Flight
-from hil_server.world.surroundings import WIRES
-from rt_kernels.layout import CODES, FAULTS
+from hil_server.world.surroundings import ROLES, WIRES
+from rt_kernels.codes import fault_names
+from rt_kernels.layout import BITS, CODES, FAULTS
 
 STATE, PHASE = CODES["safety_state"], CODES["phase"]
-RPDO1, TPDO1 = 0x200, 0x180
+DRIVE, SENSOR = BITS["drive_status"], BITS["sensor_status"]
+SYNC, RPDO1, TPDO1, HEARTBEAT, SERVER_NODE = 0x080, 0x200, 0x180, 0x700, 127
+NODE, NO_DATA_FRAME = np.uint32(0x7F), np.uint32(0xE0000000)  # of an identifier; extended, remote, error frame
+COUNTS_PER_METRE = 1e6  # of the drives of the virtual stand
+BEAT_S = 1.0  # a drive of the virtual stand stops when it misses the server's heartbeat for so long
 ENABLED_WORD, SWITCHED_ON, OPERATION_ENABLED, STATE_MASK = 0x0F, 0x23, 0x27, 0x6F
 FRESH_PERIODS = 3.5  # a status is fresh that came within so many periods
 ATTENDED_PERIODS = 3.5  # between two frames to an enabled axis
@@ -22,7 +27,12 @@ SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed i
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
 HOME_S = 15.0  # from the loss of a record to the end of the run
 TAKEN_S = 0.05  # in which a command is taken
+START_S = 0.02  # from the loop's begin, when the events' time begins, to its first tick at the latest
 SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
+# injections after which motion must stop
+STOPPING_FAULTS = ("drive_silent", "drive_disabled", "drive_fault", "link_silent", "sensor_silent", "signals_silent", "al_error",
+                    "slave_lost", "cable_cut", "working_counter", "drive_local")  # fmt: skip
+ENOUGH = 30  # lost records: none of them would be seen by chance
 SENDERS = ("loop", "drives keeper", "recovery", "server")
 STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 
@@ -64,16 +74,14 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """As they leave for the drives: setpoints of an enabled axis move by no more than the rate, and no axis is enabled without a fresh
     status that says it may be."""
     period = config.setup.test.period_ns
-    f = flight.frames[flight.frames["wire"] <= WIRES.index("drives 2")]
-    data = f["data"].astype(np.int64)
-    word = data[:, 0] | data[:, 1] << 8
-    counts = (data[:, 2] | data[:, 3] << 8 | data[:, 4] << 16 | data[:, 5] << 24).astype(np.uint32).view(np.int32) if len(f) else word
+    f = _of_drives(flight)
+    word, counts = f["data"][:, :2].copy().view("<u2")[:, 0], f["data"][:, 2:6].copy().view("<i4")[:, 0]
     most = config.setup.stand.parked.leg_rate_max * 1e-9 * period * 1e6 + 1.5
     # a flipped bit that no checksum found is believed
     flipped = {e.where for e in flight.events if e.kind == "corrupt"}
     for wire in np.unique(f["wire"]):
         here = f["wire"] == wire
-        for node in np.unique(f["id"][here & (f["id"] & ~np.uint32(0x7F) == RPDO1)]) - RPDO1:
+        for node in np.unique(f["id"][here & (f["id"] & ~NODE == RPDO1)]) - RPDO1:
             told = here & (f["id"] == RPDO1 + node) & (f["heard"] == 0)
             on, at = word[told] == ENABLED_WORD, f["at_ns"][told]
             moved = np.abs(np.diff(counts[told].astype(np.int64)))
@@ -96,7 +104,8 @@ def attended(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """An enabled axis gets its frames from enabling to disabling, unless what sends them is stalled."""
     if any(e.kind == "stall" and e.where in SENDERS for e in flight.events):
         return
-    f = flight.frames[(flight.frames["heard"] == 0) & (flight.frames["id"] & ~np.uint32(0x7F) == RPDO1)]
+    f = _of_drives(flight)
+    f = f[(f["heard"] == 0) & (f["id"] & ~NODE == RPDO1)]
     for wire in np.unique(f["wire"]):
         for number in np.unique(f["id"][f["wire"] == wire]):
             told = f[(f["wire"] == wire) & (f["id"] == number)]
@@ -105,6 +114,82 @@ def attended(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
             if (wrong := on & (gap > ATTENDED_PERIODS)).any():
                 at = told["at_ns"][:-1][wrong][0]
                 yield f"node {number - RPDO1} on {WIRES[wire]}: {gap[wrong].max():.1f} periods without a frame at {_at(flight, at)}"
+    # by the drives' own log, where nothing but the server can keep a frame from them
+    if all(e.kind in ("command", "disk", "kill", "clock") or e.where in ("sensor", "signals") for e in flight.events):
+        for axis in range(6):
+            rows = flight.drives[flight.drives[:, 1] == axis]
+            # the longest time that a frame ended, and the time since the newest where the drive left its state by itself
+            left = rows[1:, 4][rows[:-1, 2] == OPERATION_ENABLED]
+            longest = max(rows[:, 5].max(initial=0), left.max(initial=0)) / config.setup.test.period_ns
+            if longest > ATTENDED_PERIODS:
+                yield f"drive {axis} was enabled for {longest:.1f} periods without a frame"
+
+
+def ticks(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """Between wire and log: each axis is sent its setpoint of the log in its tick, once; what it says is in the log in the tick that hears
+    it, and so is that it says nothing."""
+    f = _of_drives(flight)
+    f = f[f["role"] == ROLES.index("loop")]
+    gaps = np.flatnonzero(np.diff(log.records["tick"]) != log.records["periods"][1:])
+    r = log.records[: gaps[0] + 1 if len(gaps) else None]
+    flipped = {e.where for e in flight.events if e.kind == "corrupt"}  # what is heard of those is not what is taken
+    for wire in np.unique(f["wire"]):
+        here = f[f["wire"] == wire]
+        on_can = (here["id"] == SYNC).any()
+        # what a tick says and hears, by its place in the log: CAN: hears, then SYNC and the setpoints; EtherCAT: hears, then says
+        begins = (here["heard"] == 0) & (here["id"] == (SYNC if on_can else RPDO1 + 1))
+        tick = np.cumsum(begins) - (here["heard"] == 0)
+        count = min(int(begins.sum()), len(r))
+        for node in np.unique(here["id"][here["id"] & ~NODE == RPDO1] & NODE):
+            yield from _sent(here, tick, node, count, r)
+            if WIRES[wire] not in flipped:
+                yield from _heard(here, tick, node, count, r)
+
+
+def _sent(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndarray) -> Iterator[str]:
+    mine = (here["heard"] == 0) & (here["id"] == RPDO1 + node) & (tick < count)
+    times = np.bincount(tick[mine], minlength=count)
+    if (times != 1).any():
+        yield f"node {node} is sent {times[times != 1][0]} setpoints at tick {r['tick'][np.flatnonzero(times != 1)[0]]}"
+        return
+    wanted = np.round(r["leg_setpoint"][:count, node - 1] * COUNTS_PER_METRE)
+    off = (np.abs(_counts(here[mine]) - wanted) > 1) & (r["safety_state"][:count] != STATE["not_armed"])
+    if off.any():
+        yield f"node {node} is sent another setpoint than the log has at tick {r['tick'][:count][off][0]}, {off.sum()} ticks"
+
+
+def _heard(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndarray) -> Iterator[str]:
+    mine = (here["heard"] == 1) & (here["id"] == TPDO1 + node) & (here["length"] == 6) & (tick < count)
+    at, word, axis = tick[mine], here[mine]["data"][:, :2].copy().view("<u2")[:, 0], node - 1
+    newest = np.diff(at, append=count) > 0
+    status, names = r["drive_status"][:count, axis], r["tick"][:count]
+    off = np.abs(r["measured_leg"][at[newest], axis] * COUNTS_PER_METRE - _counts(here[mine])[newest]) > 0.5
+    if off.any():
+        yield f"node {node} says another position than the log has at tick {names[at[newest]][off][0]}, {off.sum()} ticks"
+    alone = np.bincount(at, minlength=count)[at] == 1
+    off = alone & ((r["drive_device_status"][at, axis] & 0xFFFF) != word)
+    if off.any():
+        yield f"node {node} says another status word than the log has at tick {names[at][off][0]}, {off.sum()} ticks"
+    off = (word & STATE_MASK != OPERATION_ENABLED) & (status[at] & DRIVE["not_enabled"] == 0)
+    if off.any():
+        yield f"node {node} says that it is not enabled, the log not, at tick {names[at][off][0]}"
+    silent = np.bincount(at, minlength=count) == 0
+    silent[:1] = False  # what there is in the first tick is the keeper's
+    if (wrong := silent & (status & DRIVE["lost"] == 0)).any():
+        yield f"node {node} is not heard at tick {names[wrong][0]}, and not lost"
+
+
+def beats(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """The drives on CAN hear that the server lives, unless what says so is stalled."""
+    if any(e.kind == "stall" and e.where in SENDERS for e in flight.events):
+        return
+    f = _of_drives(flight)
+    for wire in np.unique(f["wire"][f["id"] == SYNC]):
+        said = f["at_ns"][(f["wire"] == wire) & (f["heard"] == 0) & (f["id"] == HEARTBEAT + SERVER_NODE)]
+        syncs = f["at_ns"][(f["wire"] == wire) & (f["heard"] == 0) & (f["id"] == SYNC)]
+        gap = 1e-9 * np.diff(said, prepend=syncs[0], append=syncs[-1])
+        if (gap > BEAT_S).any():
+            yield f"no heartbeat of the server on {WIRES[wire]} for {gap.max():.3f} s"
 
 
 def record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
@@ -129,9 +214,13 @@ def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """A run that cannot be recorded ends at once."""
+    if any(e.kind == "stall" for e in flight.events):
+        return
     for e in flight.events:
-        if e.kind == "kill" and e.from_s < flight.ran_s - 0.1 and all(o.kind != "stall" for o in flight.events):
-            if flight.ran_s > e.from_s + HOME_S:
+        fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
+        lost_s = e.from_s + (KEPT_S if fails else 0.0)
+        if (e.kind == "kill" or fails) and lost_s < flight.ran_s - 0.1:
+            if flight.ran_s > lost_s + HOME_S:
                 yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
             if flight.summary["end"] not in ("record_lost", "tripped"):
                 yield f"the record ended at {e.from_s} s, the run ended as {flight.summary['end']!r}"
@@ -188,17 +277,45 @@ def silence(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     r = log.records
     at = r["time_ns"] * 1e-9 - 0.0
     for e in flight.events:
-        if e.kind != "loss" or e.share < 1.0 or e.direction == 0 or e.until_s - e.from_s < SILENCE_S:
+        injected = e.kind == "inject" and e.where.partition(":")[0] in STOPPING_FAULTS
+        lost = e.kind == "loss" and e.share == 1.0 and e.direction != 0
+        if not (injected or lost) or e.until_s - e.from_s < SILENCE_S:
             continue
         here = (at > e.from_s + SILENCE_S) & (at < e.until_s)
         if (r["safety_state"][here] == STATE["following"]).any() and (r["phase"][here] < PHASE["ended"]).any():
             yield f"{e.where} is silent from {e.from_s} s, and the setpoints follow at {at[here][0]:.3f} s"
 
 
+def losses(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """What the sensor's wire loses is in its status, where nothing else happens to the sensor."""
+    about = [e for e in flight.events if e.where.startswith("sensor") or e.kind in ("stall", "disk", "kill")]
+    r = log.records
+    for e in about if len(about) == 1 else ():
+        if e.kind != "loss" or e.direction == 0 or not log.ticks:
+            continue
+        at = 1e-9 * r["time_ns"]
+        here = (at > e.from_s - START_S) & (at < e.until_s + START_S)
+        # a record at least comes in every tick
+        if e.share * (min(e.until_s, at[-1]) - e.from_s) * 1e9 > ENOUGH * config.setup.test.period_ns:
+            if not (r["wrench_status"][here] & (SENSOR["lost"] | SENSOR["no_data"])).any():
+                yield f"records of the sensor are lost from {e.from_s} s on, and its status does not say so"
+
+
+def unprovoked(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """Nothing trips before anything went wrong."""
+    first_s = min((e.from_s for e in flight.events), default=np.inf) - START_S
+    r = log.records[1e-9 * log.records["time_ns"] < first_s]
+    if len(found := r[r["faults"] & STOP_MASK != 0]):
+        yield f"{fault_names(int(found['faults'][0]))} at {1e-9 * found['time_ns'][0]:.3f} s, before anything went wrong"
+
+
 def causes(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """A run that tripped names its faults; one that names none did not trip."""
     s = flight.summary
     stops = [name for name in s["faults"] if name in STOP]
+    stood = int(np.bitwise_or.reduce(log.records["faults"])) & STOP_MASK if log.ticks else 0
+    if s["complete"] and (missing := set(fault_names(stood)) - set(s["faults"])):
+        yield f"{sorted(missing)} stood, and the summary does not name them"
     if s["end"] == "tripped" and not stops:
         yield f"tripped, and names {s['faults']}"
     if s["end"] == "tripped" and s["exit_code"] != 3:
@@ -220,10 +337,22 @@ def replays(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         yield f"{result['differing']} of {result['ticks']} ticks differ, {result['first_difference']}"
 
 
+def _of_drives(flight: Flight) -> np.ndarray:
+    """Frames of the drives' wires, with identifiers as who hears them reads them."""
+    f = flight.frames[(flight.frames["wire"] <= WIRES.index("drives 2")) & (flight.frames["id"] & NO_DATA_FRAME == 0)]
+    f["id"] &= 0x7FF
+    return f
+
+
+def _counts(frames: np.ndarray) -> np.ndarray:
+    return frames["data"][:, 2:6].copy().view("<i4")[:, 0]
+
+
 def _at(flight: Flight, ns: np.int64) -> str:
     return f"{1e-9 * (ns - flight.began_ns):.4f} s"
 
 
 ORACLES: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
-    setpoints, frames, attended, record, kept, without_record, commands, end, stopping, silence, causes, replays,
+    setpoints, frames, attended, ticks, beats, record, kept, without_record, commands, end, stopping, silence, losses, unprovoked, causes,
+    replays,
 )  # fmt: skip

@@ -16,10 +16,10 @@ TURNS, COLUMNS = 2_000_000, 72
 SHADES = " .:-=+*#%@"
 
 
-def picture(config: TestConfig, seed: int, events: Sequence[Event], force: bool = False) -> str:
+def picture(config: TestConfig, seed: int, events: Sequence[Event], force: bool = False, wire: str = "can") -> str:
     """Events, changes of phase and state, faults as they came, and how often each task had the baton, by time."""
     with TemporaryDirectory(prefix="world-") as folder:
-        flight = fly(config, seed, Path(folder) / f"seed-{seed}", events, turns=TURNS, force=force)
+        flight = fly(config, seed, Path(folder) / f"seed-{seed}", events, turns=TURNS, force=force, wire=wire)
         lines = [(e.from_s, f"event  {e!r}") for e in events]
         if flight.log.exists() and (log := read_log(flight.log)).ticks:
             lines += _course(log.records)

@@ -4,8 +4,12 @@ A task is a thread that has the baton of `drivers.simulated.world` or waits for 
 standard library: no task waits while it has one, but in a condition, which gives it back.
 """
 
+import ctypes
+import errno
+import os
 import queue
 import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +21,9 @@ from drivers.simulated import world
 
 ROLES = ("server", "loop", "stand", "telemetry", "drives keeper", "recovery")  # of tasks, as events name them
 WIRES = ("drives 0", "drives 1", "drives 2", "signals", "sensor", "control")  # as events name them
+# of raw sockets: name → wire, and direction of what is sent there
+INTERFACES = {"master": ("drives 0", 0), "slaves": ("drives 0", 1)}
+_SO_ATTACH_FILTER = 26
 _keys = count(1)
 _wire_of_port: dict[int, int] = {}
 _loop_began: list[int] = []
@@ -288,8 +295,32 @@ class Socket:
             self._fd = -1
 
 
+class RawSocket(Socket):
+    """A raw socket on an interface of the world."""
+
+    def setsockopt(self, *about: Any) -> None:
+        """A filter by the least value of one byte (`drivers.raw_frames.ethercat_link`); nothing else."""
+        if about[1] == _SO_ATTACH_FILTER:
+            count, program = struct.unpack("HL", about[2])
+            (_, _, _, place), (_, _, _, least), *_ = struct.iter_unpack("HBBI", ctypes.string_at(program, 8 * count))
+            world.take_above(self._fd, place, least)
+
+    def bind(self, address: tuple[str, int]) -> None:
+        """Hears and says what passes this interface. Raises OSError where there is none."""
+        if address[0] not in INTERFACES:
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+        wire, direction = INTERFACES[address[0]]
+        world.raw(self._fd, WIRES.index(wire), direction)
+
+    def getsockname(self) -> Any:
+        """As of a packet socket, the address of the interface last."""
+        return "", 0, 0, 1, bytes(6)
+
+
 def new_socket(family: int = socket.AF_INET, kind: int = socket.SOCK_STREAM, *more: Any, **named: Any) -> Any:
-    """A socket of the world for datagrams; others are the machine's own (pages that are asked for before a run)."""
+    """A socket of the world for datagrams and raw frames; others are the machine's own (pages that are asked for before a run)."""
+    if family == socket.AF_PACKET:
+        return RawSocket(world.socket())
     if family == socket.AF_INET and kind == socket.SOCK_DGRAM:
         return Socket(world.socket())
     return socket.socket(family, kind, *more, **named)

@@ -1,6 +1,7 @@
 """What goes wrong in a world comes from its seed, and reaches the line as it would on a wire, a disk or in a process."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hil_server.log.reader import read_log
 from hil_server.world.events import Event, drawn
 from hil_server.world.flight import fly
 from hil_server.world.hunter import NO_BUS, hunt, shrunk
-from hil_server.world.oracles import attended, violations
+from hil_server.world.oracles import attended, beats, losses, ticks, unprovoked, violations
 from tests.system.line_runs import QUICK
 
 
@@ -47,6 +48,24 @@ def test_each_kind_ends_as_it_should_and_violates_nothing(config, tmp_path, even
     assert fault is None or fault in flight.summary["faults"]
 
 
+@pytest.mark.parametrize(
+    ("event", "fault"),
+    [
+        (Event("loss", "drives 0", 1.0, 3.0, direction=0), "drive_lost"),
+        (Event("delay", "drives 0", 1.0, 3.0, amount=3_000_000, direction=1), "drive_lost"),
+        (Event("repeat", "drives 0", 1.0, 3.0, amount=100_000, direction=1), None),
+        (Event("truncate", "drives 0", 1.0, 3.0, amount=19), "drive_lost"),
+        (Event("corrupt", "drives 0", 1.0, 3.0, direction=1), "bus_fault"),
+        (Event("inject", "slave_lost:1", 1.0, 9.0), "bus_fault"),
+    ],
+    ids=lambda value: f"{value.kind} {value.where}" if isinstance(value, Event) else "",
+)
+def test_each_fault_of_an_ethercat_line_ends_as_it_should(config, tmp_path, event, fault):
+    flight = fly(config, 3, tmp_path / "run", [event], wire="ethercat", force=True)
+    assert violations(flight, config) == []
+    assert fault in flight.summary["faults"] if fault else flight.summary["end"] == "captured"
+
+
 def test_wires_of_a_seed_repeat_to_the_byte(config, tmp_path):
     events = [Event("loss", "drives 0", 0.5, 0.7, 0.2), Event("reorder", "sensor", 0.5, 0.7, 0.5, 3_000_000)]
     logs = [fly(config, 4, tmp_path / f"{k}" / "run", events).log for k in range(2)]
@@ -74,3 +93,55 @@ def test_an_enabled_axis_without_frames_is_seen(tmp_path):
     silent = np.abs(flight.frames["at_ns"] - flight.began_ns - 500_000_000) < 2_500_000
     (line, *others) = attended(replace(flight, frames=flight.frames[~silent]), config, None)
     assert "6.0 periods without a frame" in line and len(others) == 5
+    left = flight.drives.copy()
+    left[-1, 5] += 4_000_000
+    (line,) = attended(replace(flight, drives=left), config, None)
+    assert line.startswith(f"drive {left[-1, 1]} was enabled for ") and line.endswith(" periods without a frame")
+
+
+def test_records_of_the_sensor_that_are_lost_without_a_word_are_seen(config, tmp_path):
+    flight = fly(config, 3, tmp_path / "run", [Event("loss", "sensor", 1.0, 1.3, 0.2, direction=1)])
+    log = read_log(flight.log)
+    assert list(losses(flight, config, log)) == []
+    records = log.records.copy()
+    records["wrench_status"] = 0
+    (line,) = losses(flight, config, SimpleNamespace(ticks=log.ticks, records=records))
+    assert line == "records of the sensor are lost from 1.0 s on, and its status does not say so"
+
+
+@pytest.mark.parametrize("wire", ["can", "ethercat"])
+def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
+    config = load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=1"])
+    flight = fly(config, 3, tmp_path / "run", wire=wire, force=True)
+    log, f = read_log(flight.log), flight.frames
+    assert [*ticks(flight, config, log), *beats(flight, config, log)] == []
+    of_node = (f["wire"] == 0) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000)
+    said, heard = of_node & (f["id"] == 0x202) & (f["heard"] == 0), of_node & (f["id"] == 0x182) & (f["heard"] == 1)
+    assert said.sum() == heard.sum() == 1
+
+    def seen(frames):
+        return "; ".join(ticks(replace(flight, frames=frames), config, log))
+
+    assert "node 2 is sent 2 setpoints at tick 490" in seen(np.insert(f, np.flatnonzero(said), f[said]))
+    assert "node 2 is sent 0 setpoints at tick 490" in seen(f[~said])
+    assert "node 2 is not heard at tick 490, and not lost" in seen(f[~heard])
+    for place, words in ((2, "another setpoint"), (3, "another setpoint")):
+        other = f.copy()
+        other["data"][said, place] ^= 4
+        assert f"node 2 is sent {words} than the log has at tick 490, 1 ticks" in seen(other)
+    for place, words in ((0, "says another status word"), (2, "says another position"), (0, "says that it is not enabled")):
+        other = f.copy()
+        other["data"][heard, place] ^= 4
+        assert f"node 2 {words}" in seen(other)
+
+
+def test_silence_of_the_server_and_a_trip_without_a_reason_are_seen(config, tmp_path):
+    flight = fly(config, 3, tmp_path / "run", [Event("command", "abort", 1.5)])
+    log = read_log(flight.log)
+    assert [*beats(flight, config, log), *unprovoked(flight, config, log)] == []
+    silent = replace(flight, frames=flight.frames[flight.frames["id"] != 0x77F])
+    assert [line.partition(" for")[0] for line in beats(silent, config, log)] == [
+        f"no heartbeat of the server on drives {k}" for k in range(2)
+    ]
+    (line,) = unprovoked(replace(flight, events=[Event("command", "abort", 2.0)]), config, log)
+    assert line == "['operator_stop'] at 1.490 s, before anything went wrong"

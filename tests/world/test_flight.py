@@ -7,8 +7,9 @@ import pytest
 from hil_server.config.loader import load_test
 from hil_server.log.reader import read_log
 from hil_server.world.flight import fly
-
-NO_BUS = [f"telemetry.{key}=''" for key in ("publish", "command", "hand_controller")]
+from hil_server.world.hunter import NO_BUS
+from hil_server.world.oracles import violations
+from tests.system.line_runs import QUICK
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +34,18 @@ def test_the_default_docking_is_flown_whole(flight):
 def test_the_same_seed_gives_the_same_bytes(docking, flight, tmp_path):
     again = fly(docking, 1, tmp_path / "seed-1")
     assert hashlib.sha256(again.log.read_bytes()).digest() == hashlib.sha256(flight.log.read_bytes()).digest()
+
+
+def test_drives_on_ethercat_are_flown_whole_and_to_the_same_bytes(tmp_path):
+    config = load_test("docking", [*NO_BUS, *QUICK])
+    flights = [fly(config, 1, tmp_path / f"{k}" / "run", wire="ethercat", force=True) for k in range(2)]
+    assert [violations(flight, config) for flight in flights] == [[], []] and flights[0].summary["end"] == "captured"
+    log = read_log(flights[0].log)
+    line = log.end["devices"]["Cia402EthercatPort"]
+    assert line["bus_answered"] >= line["cycles"] - 1 > 8000 and line["axis_lost"] == [0] * 6
+    # the grid has found the reference clock of the line, and each frame is seen as what it says to six axes
+    assert abs(log.aux("bus_deviation_ns")[1000:]).max() < 100
+    said = flights[0].frames[(flights[0].frames["heard"] == 0) & (flights[0].frames["wire"] == 0)]
+    assert all((said["id"] == 0x201 + axis).sum() > 8000 for axis in range(6))
+    one, other = (flight.log.read_bytes() for flight in flights)
+    assert one == other

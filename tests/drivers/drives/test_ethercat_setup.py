@@ -78,7 +78,7 @@ def test_the_keeper_runs_on_the_loops_core_below_its_priority(segment):
     core = max(os.sched_getaffinity(0))
     port = opened(segment(), loop_core=core)
     priority = ethercat_setup.KEEPER_PRIORITY
-    assert placed("ethercat keeper") == ({core}, 0 if fifo_refusal(priority) else priority)
+    assert placed("drives keeper") == ({core}, 0 if fifo_refusal(priority) else priority)
     port.close()
 
 
