@@ -15,7 +15,7 @@ from hil_server.requirements.window import window_min
 
 FIELDS = (
     "tick", "F_S", "leg_rate_demand", "leg_rate_setpoint", "leg_force", "leg_valve", "supply_pressure", "stroke_margin", "following_error",
-    "contact_energy_ratio",
+    "contact_energy_ratio", "unit_energy_ratio",
 )  # fmt: skip
 NEAR = 0.8  # of a limit: what comes nearer is worth a word
 
@@ -82,7 +82,8 @@ def margins(records: np.ndarray | Mapping[str, np.ndarray], config: TestConfig, 
     if "following_max_m" in safety:
         add("following error", held(records["following_error"], safety["following_time_s"], period_s, tick), safety["following_max_m"], "m")
     if "energy_trip" in safety:
-        add("energy gain", max(0.0, float(records["contact_energy_ratio"].max(initial=1.0)) - 1.0), safety["energy_trip"], "")
+        gain = records["contact_energy_ratio"] - 1.0 - records["unit_energy_ratio"]
+        add("energy gain", float(gain.max(initial=0.0)), safety["energy_trip"], "")
     return tuple(sorted(found, key=lambda margin: -margin.share))
 
 

@@ -876,8 +876,8 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
     Force means here what is over the mean force of the free motion: a wrong tare counts for no contact, and noise works only while one
     lasts. The energy before is the kinetic energy less that work.
 
-    Judged is what the work is above that which the docking unit's springs and drives may have given by now; the logged work and ratio are
-    the whole.
+    Judged is what the work is above that which the docking unit's springs and drives may have given by now (`unit_energy_ratio`); the
+    logged work and ratio are the whole.
     """
     cdef int64_t f = 0
     cdef Twist V_TA = twist(o.V_TA)
@@ -902,7 +902,7 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
         return 0
     if s.energy_at_start > p.keys.energy_floor:
         o.contact_energy_ratio = 1.0 + o.contact_work / s.energy_at_start
-        given /= s.energy_at_start
+        o.unit_energy_ratio = given = given / s.energy_at_start
         # where the next tick would lead at this power: the trip comes before the limit is passed
         ahead = o.contact_energy_ratio - contact_power(o, V_TA) * dt / s.energy_at_start
         if ahead > 1.0 + p.keys.energy_trip + given:

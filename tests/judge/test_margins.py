@@ -52,6 +52,11 @@ def test_every_limit_has_its_figure(records, config):
     assert of(found, "following error").share == pytest.approx(0.03 / 0.02) and of(found, "energy gain").reached == pytest.approx(0.3)
 
 
+def test_what_the_units_springs_may_have_given_is_no_gain(records, config):
+    records["contact_energy_ratio"][90:], records["unit_energy_ratio"][90:] = 2.1, 1.05
+    assert of(margins(records, config, 1e-3), "energy gain").reached == pytest.approx(0.05)
+
+
 def test_accelerations_are_those_of_what_the_legs_are_sent(records, config):
     """Where the demand's own rate is smooth, a compensator's lead may not be. A stretch that was thinned, or left out because the loop was
     open, is no jump."""

@@ -62,7 +62,7 @@ def through(stage, samples):
     """The samples after the stage; energy fields carried from tick to tick as in the working sample."""
     one = samples[:1].copy()
     out = samples.copy()
-    carried = ("contact_work", "contact_energy_ratio", "following_error")
+    carried = ("contact_work", "contact_energy_ratio", "unit_energy_ratio", "following_error")
     for k in range(len(samples)):
         for name in carried:
             if k:

@@ -168,6 +168,9 @@ def test_the_expert_case_of_the_ring_unit_throws_captures_and_does_not_trip():
     contact, release, aligned = (out["time_ns"][when[name][0]] * 1e-9 for name in ("contact", "release", "aligned"))
     assert 2.0 < release - contact < 4.5 and 0.0 < aligned - release < 0.2 * (release - contact)
     assert out["contact_energy_ratio"].max() > 1.5
+    # of that the unit's springs may have given all but what the monitor lets a passive unit have, and not more than there was in them
+    gain = out["contact_energy_ratio"] - 1.0
+    assert (gain - out["unit_energy_ratio"]).max() < 0.1 and (out["unit_energy_ratio"][gain < 0.0]).min() >= 0.0
     assert not {"energy_gain", "energy_warning"} & fault_names(out["faults"][-1]) and out["trip_tick"][-1] < 0
 
 
