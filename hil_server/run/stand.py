@@ -37,8 +37,8 @@ def stand_of(
         stand = beside.get("process") or stack.enter_context(virtual_stand(config, context, host, beside))
         # a process on the same machine may be held up longer than a device would be
         if stand.config["drives"].get("wire") == "ethercat":
-            drives: Document = {"part": registry.EMULATED_DRIVES_ON_ETHERCAT, "no_data_periods": 500, "watchdog_ms": 1000.0,
-                                "timeout_s": 10.0}  # fmt: skip
+            held_up = {"no_data_periods": 500} if stand.pid else {}  # a task of a world never is
+            drives: Document = {"part": registry.EMULATED_DRIVES_ON_ETHERCAT, "watchdog_ms": 1000.0, "timeout_s": 10.0, **held_up}
         else:
             drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500, "server_timeout_ms": 1000,
                       "timeout_s": 10.0}  # fmt: skip

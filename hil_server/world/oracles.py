@@ -75,7 +75,7 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     status that says it may be."""
     period = config.setup.test.period_ns
     f = _of_drives(flight)
-    word, counts = f["data"][:, :2].copy().view("<u2")[:, 0], f["data"][:, 2:6].copy().view("<i4")[:, 0]
+    word, counts = f["data"][:, :2].copy().view("<u2")[:, 0], _counts(f)
     most = config.setup.stand.parked.leg_rate_max * 1e-9 * period * 1e6 + 1.5
     # a flipped bit that no checksum found is believed
     flipped = {e.where for e in flight.events if e.kind == "corrupt"}
@@ -185,9 +185,9 @@ def beats(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         return
     f = _of_drives(flight)
     for wire in np.unique(f["wire"][f["id"] == SYNC]):
-        said = f["at_ns"][(f["wire"] == wire) & (f["heard"] == 0) & (f["id"] == HEARTBEAT + SERVER_NODE)]
+        beat = f["at_ns"][(f["wire"] == wire) & (f["heard"] == 0) & (f["id"] == HEARTBEAT + SERVER_NODE)]
         syncs = f["at_ns"][(f["wire"] == wire) & (f["heard"] == 0) & (f["id"] == SYNC)]
-        gap = 1e-9 * np.diff(said, prepend=syncs[0], append=syncs[-1])
+        gap = 1e-9 * np.diff(beat, prepend=syncs[0], append=syncs[-1])
         if (gap > BEAT_S).any():
             yield f"no heartbeat of the server on {WIRES[wire]} for {gap.max():.3f} s"
 
@@ -339,13 +339,14 @@ def replays(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 def _of_drives(flight: Flight) -> np.ndarray:
     """Frames of the drives' wires, with identifiers as who hears them reads them."""
-    f = flight.frames[(flight.frames["wire"] <= WIRES.index("drives 2")) & (flight.frames["id"] & NO_DATA_FRAME == 0)]
+    f: np.ndarray = flight.frames[(flight.frames["wire"] <= WIRES.index("drives 2")) & (flight.frames["id"] & NO_DATA_FRAME == 0)]
     f["id"] &= 0x7FF
     return f
 
 
 def _counts(frames: np.ndarray) -> np.ndarray:
-    return frames["data"][:, 2:6].copy().view("<i4")[:, 0]
+    counts: np.ndarray = frames["data"][:, 2:6].copy().view("<i4")[:, 0]
+    return counts
 
 
 def _at(flight: Flight, ns: np.int64) -> str:

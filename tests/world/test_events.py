@@ -51,10 +51,10 @@ def test_each_kind_ends_as_it_should_and_violates_nothing(config, tmp_path, even
 @pytest.mark.parametrize(
     ("event", "fault"),
     [
-        (Event("loss", "drives 0", 1.0, 3.0, direction=0), "drive_lost"),
-        (Event("delay", "drives 0", 1.0, 3.0, amount=3_000_000, direction=1), "drive_lost"),
+        (Event("loss", "drives 0", 1.0, 3.0, direction=0), "drive_no_data"),
+        (Event("delay", "drives 0", 1.0, 3.0, amount=3_000_000, direction=1), "drive_no_data"),
         (Event("repeat", "drives 0", 1.0, 3.0, amount=100_000, direction=1), None),
-        (Event("truncate", "drives 0", 1.0, 3.0, amount=19), "drive_lost"),
+        (Event("truncate", "drives 0", 1.0, 3.0, amount=19), "drive_no_data"),
         (Event("corrupt", "drives 0", 1.0, 3.0, direction=1), "bus_fault"),
         (Event("inject", "slave_lost:1", 1.0, 9.0), "bus_fault"),
     ],

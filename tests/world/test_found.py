@@ -35,3 +35,9 @@ def test_a_stand_without_drives_is_refused_by_its_name(tmp_path):
     # ended by DeviceError: virtual stand: machine: must be one of linear, hydraulic, got ''
     flight = fly(load_test("berthing", NO_BUS), 1, tmp_path / "run")
     assert isinstance(flight.error, ConfigurationError) and "virtual.part" in str(flight.error) and flight.left == []
+
+
+def test_silence_of_an_ethercat_line_is_noticed_as_soon_as_of_a_bus(config, tmp_path):
+    # silence: drives 0 is silent from 1.0 s, and the setpoints follow at 1.251 s
+    events = [Event("loss", "drives 0", 1.0, 2.0, direction=1)]
+    assert violations(fly(config, 3, tmp_path / "run", events, wire="ethercat", force=True), config) == []
