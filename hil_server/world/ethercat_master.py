@@ -14,6 +14,7 @@ APWR, FPRD, FPWR, BRD, BWR = 2, 4, 5, 7, 8
 INIT, PREOP, SAFEOP, ACKNOWLEDGE = 1, 2, 4, 0x10
 CLOCK = 0x04  # of register 8
 MAILBOX_FULL = 0x08
+SDO_WRITE, SDO_READ, SDO_EXPEDITED = 0x23, 0x40, 0x02  # first byte of a request or an answer, CiA 301 7.2.4.3
 OURS_BELOW = 0x80  # indices of frames
 SYNC_AHEAD_NS = 100_000_000
 settings = SimpleNamespace(timeouts=SimpleNamespace(ret=2000, safe=20000, eeprom=20000, tx_mailbox=20000, rx_mailbox=700000))
@@ -95,14 +96,14 @@ class Slave:
 
     def sdo_read(self, index: int, sub: int) -> bytes:
         """Value of an object of at most four bytes, or of one answer."""
-        answer = self._sdo(struct.pack("<BHBI", 0x40, index, sub, 0))
-        if answer[0] & 2:
+        answer = self._sdo(struct.pack("<BHBI", SDO_READ, index, sub, 0))
+        if answer[0] & SDO_EXPEDITED:
             return answer[4 : 8 - (answer[0] >> 2 & 3)]
         return answer[8 : 8 + int.from_bytes(answer[4:8], "little")]
 
     def sdo_write(self, index: int, sub: int, data: bytes) -> None:
         """Writes an object of at most four bytes."""
-        self._sdo(struct.pack("<BHB", 0x23 | 4 - len(data) << 2, index, sub) + data.ljust(4, b"\0"))
+        self._sdo(struct.pack("<BHB", SDO_WRITE + 4 * (4 - len(data)), index, sub) + data.ljust(4, b"\0"))
 
     @property
     def has_clock(self) -> bool:

@@ -10,6 +10,7 @@ export function crafts(element, options, { schedule }) {
   foot.className = "hil-crafts";
   const label = foot.appendChild(document.createElement("label")), large = label.appendChild(document.createElement("input"));
   Object.assign(large, { type: "checkbox", checked: true });
+  label.hidden = true;  // until it has its words
   const factor = label.appendChild(document.createElement("span")), list = foot.appendChild(document.createElement("details"));
   list.appendChild(document.createElement("summary")).textContent = "what is drawn";
   const words = list.appendChild(document.createElement("div"));
