@@ -275,7 +275,7 @@ def stopping(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 def silence(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """A device that is not heard is noticed."""
     r = log.records
-    at = r["time_ns"] * 1e-9 - 0.0
+    at = r["time_ns"] * 1e-9
     for e in flight.events:
         injected = e.kind == "inject" and e.where.partition(":")[0] in STOPPING_FAULTS
         lost = e.kind == "loss" and e.share == 1.0 and e.direction != 0
