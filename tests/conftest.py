@@ -11,7 +11,8 @@ TESTS = Path(__file__).parent
 # files of more than ten seconds, longest first: no core is left with one of them when the others have nothing more to do
 LONGEST = """test_snippets.py system/test_berthing_run.py system/test_interrupted.py judge/test_peaks.py system/test_virtual_docking.py
 campaign/test_campaign.py system/test_docking_to_rollers.py system/test_end_of_time.py drivers/test_misbehaviour.py system/test_fly.py
-drivers/simulated/test_stand_server.py guidance/test_berthing.py exchange/test_recordings.py campaign/test_rare.py judge/test_alignment.py predict/test_prediction.py
+drivers/simulated/test_stand_server.py guidance/test_berthing.py
+exchange/test_recordings.py campaign/test_rare.py judge/test_alignment.py predict/test_prediction.py
 fuzz/test_fuzz.py mechanisms/probe_cone/test_movable_limiter.py config/test_shipped.py contracts/test_new_parts.py
 system/test_new_and_packages.py dynamics/test_two_crafts_runs.py system/test_record_lost.py offline/test_kane.py bus/test_drain.py
 exchange/test_notebooks.py bus/test_bus.py hybrid/test_contact_table.py
