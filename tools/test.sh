@@ -34,7 +34,7 @@ if [ "${1:-}" = quick ]; then
     run_tests $SHARED -m "not alone" "$@"
     exit "$code"
 fi
-echo "All tests take about 12 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
+echo "All tests take about 11 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
 prepare_environment test
 if [ $# = 0 ] && ! ls tests/__pycache__/test_architecture.*-pytest-*.pyc >/dev/null 2>&1; then
     # the first time: each core compiles its share of the tests, not every process all of them
