@@ -20,7 +20,7 @@ KNOWN = {
     "drivers/simulated/sensor_emulators/test_sensor_emulators.py": (0, 4, "a rate has an upper bound from both sides of the reading"),
     "drivers/simulated/test_stand_server.py": (1, 5, "stamps of a sample and of a frame; a delay that was asked for has a lower bound; a "
                                                      "stand that is stopped, late on purpose"),  # fmt: skip
-    "drivers/wrench_sensors/test_rdt.py": (1, 6, "an age lies between two readings of the clock; a look that is late on purpose"),
+    "drivers/wrench_sensors/test_rdt.py": (1, 7, "an age lies between two readings of the clock; a look that is late on purpose"),
     "drivers/wrench_sensors/test_serial_sensors.py": (0, 2, "a record that was read came after it was sent"),
     "fuzz/__main__.py": (0, 2, "prints how long it took"),
     "fuzz/harness.py": (0, 4, "processor time of one input"),

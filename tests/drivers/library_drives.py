@@ -153,9 +153,10 @@ class LibraryDrives:
             self.show(n, self.status[n] if fault else states[word])
 
     def let_go(self):
-        """The library leaves the link to the test."""
+        """The library leaves the link to the test; a SYNC that it has not read yet is answered."""
         self.network.disconnect()
-        self.take()
+        if any(identifier == 0x080 for identifier, _ in self.take()):
+            self.sampled()
 
     def send(self, identifier, data):
         self.far.send(FRAME.pack(identifier, len(data), bytes(data)))
