@@ -124,8 +124,8 @@ class Picture:
         """A head on the axis of A, `probe_m` ahead of it, with this attitude."""
         return [*(np.array(X_TA[:3]) + rotate(X_TA[3:], np.array([self.looks.probe_m, 0.0, 0.0]))), *turn]
 
-    def legs(self, bodies: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Ends of the legs of a platform that the unit carries, in T."""
+    def legs(self, bodies: Mapping[str, Any]) -> list[tuple[np.ndarray, ...]]:
+        """Joints of each leg of a platform that the unit carries, from its base on, in T."""
         return []
 
     def contacts(self, values: Values) -> list[list[float]] | None:

@@ -114,7 +114,7 @@ class Picture:
             "bodies": {name: _short(pose) for name, pose in bodies.items()},
             "contacts": [_short(point) for point in self._contacts(values, X, bodies)],
             "on": self.unit.touching(values),
-            "legs": [[_short(a), _short(b)] for a, b in self.unit.legs(bodies)],
+            "legs": [[_short(joint) for joint in leg] for leg in self.unit.legs(bodies)],
             "bars": [self._bar(values, bar) for bar in self.unit.looks.bars],
             "numbers": [*_numbers(values, X, V, bodies), _short(as_list(values.get("signal_analog", ()))[: len(self._sensors)])],
             "flags": _flags(values),

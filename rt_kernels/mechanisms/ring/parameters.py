@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rt_kernels.mechanisms.ring.platform import leg_axes
+from rt_kernels.mechanisms.ring.platform import RingPlatform, leg_axes
 from rt_kernels.parameters import Parameter
 
 
@@ -116,8 +116,28 @@ def joint_circles(t: dict) -> tuple[np.ndarray, np.ndarray]:
     return np.array(base), np.array(ring)
 
 
+CRANKS = "RUS", "RSU"
+
+
+def legs_of(t: dict) -> list[dict]:
+    """Leg tables of the plain ring unit by its `leg_kind`. ValueError: a crank without its length, or without docking planes."""
+    if t["leg_kind"] not in CRANKS:
+        return strut_legs(t, t["leg_kind"])
+    for key in ("crank_length_m", "plane_x_m"):
+        if t[key] is None:
+            raise ValueError(f"{key}: not given; legs of the kind {t['leg_kind']} need it")
+    return crank_legs(t, t["leg_kind"])
+
+
+def leg_bodies(t: dict, rod_centre: float) -> tuple:
+    """Bodies of `build_leg`: what is joined to the base, and the rod with its centre of mass at `rod_centre` along its axis, m."""
+    axial = t["rod_axial_inertia_kg_m2"]
+    return tuple((t[f"{name}_mass_kg"], [centre, 0, 0], np.diag([axial, t[f"{name}_inertia_kg_m2"], t[f"{name}_inertia_kg_m2"]]))
+                 for name, centre in (("strut", t["strut_centre_m"]), ("rod", rod_centre)))
+
+
 def strut_legs(t: dict, kind: str, **more) -> list[dict]:
-    """Leg tables (see ring.platform.build_leg) of six struts, "UPS" or "UCU"; stroke and spin zero in the initial position.
+    """Leg tables (see ring.platform.build_leg) of six struts, "UPS", "SPU" or "UCU"; stroke and spin zero in the initial position.
 
     The joint axes of the two struts of a pair are mirror images, their screws have opposite hands.
     """
@@ -128,12 +148,44 @@ def strut_legs(t: dict, kind: str, **more) -> list[dict]:
         middle = np.pi / 3 + 2 * np.pi * (k // 2) / 3
         axes = leg_axes(base[k], nominal, (0.0, np.cos(middle), np.sin(middle)))
         length = float(np.linalg.norm(nominal - base[k]))
-        strut = (t["strut_mass_kg"], [t["strut_centre_m"], 0, 0],
-                 np.diag([t["rod_axial_inertia_kg_m2"], t["strut_inertia_kg_m2"], t["strut_inertia_kg_m2"]]))
-        rod = (t["rod_mass_kg"], [-t["rod_centre_m"], 0, 0],
-               np.diag([t["rod_axial_inertia_kg_m2"], t["rod_inertia_kg_m2"], t["rod_inertia_kg_m2"]]))
+        strut, rod = leg_bodies(t, -t["rod_centre_m"])
         table = {"kind": kind, "p_0J": base[k], "R_0J": axes, "p_NQ": ring[k], "e_N": axes[:, 2],
-                 "links": [0, length, 0] if kind == "UPS" else [0, length, 0, 0],
-                 "bodies": [None, strut, rod] if kind == "UPS" else [None, strut, None, rod], "hand": 1.0 if k % 2 else -1.0}
+                 "links": {"UPS": [0, length, 0], "SPU": [0, 0, length, 0], "UCU": [0, length, 0, 0]}[kind],
+                 "bodies": {"UPS": [None, strut, rod], "SPU": [None, None, strut, rod], "UCU": [None, strut, None, rod]}[kind],
+                 "hand": 1.0 if k % 2 else -1.0}
         legs.append(table | more)
     return legs
+
+
+def crank_legs(t: dict, kind: str) -> list[dict]:
+    """Leg tables of six cranks with links (Hunt's platform), "RUS" or "RSU"; all angles zero in the initial position, where crank and
+    link lie in the plane of the docking axis and both joints of the leg. The crank turns towards the ring with a positive angle.
+
+    The outer part of a strut is the crank here, its rod the link.
+    """
+    base, ring = joint_circles(t)
+    ahead, angle = np.array([1.0, 0.0, 0.0]), np.radians(t["crank_angle_deg"])
+    legs = []
+    for k in range(6):
+        way = np.array([t["ready_distance_m"], 0.0, 0.0]) + ring[k] - base[k]
+        across = way - way[0] * ahead
+        across /= np.linalg.norm(across)
+        along = np.cos(angle) * across + np.sin(angle) * ahead
+        axes = np.column_stack([along, np.cos(angle) * ahead - np.sin(angle) * across, np.cross(across, ahead)])
+        link = axes.T @ way - [t["crank_length_m"], 0.0, 0.0]
+        length = float(np.linalg.norm(link))
+        c, s = link[:2] / length
+        crank, rod = leg_bodies(t, length - t["rod_centre_m"])
+        free = [0] * (kind == "RSU")
+        legs.append({"kind": kind, "p_0J": base[k], "R_0J": axes, "R_LU": np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]),
+                     "elbow": -float(np.sign((axes.T @ way)[1])), "p_NQ": ring[k], "e_N": axes[:, 2],
+                     "links": [t["crank_length_m"], 0, *free, length], "bodies": [crank, None, *[None for _ in free], rod]})
+    return legs
+
+
+def crank_ends(t: dict, p_0N, R_0N) -> np.ndarray:
+    """(6, 3) ends of the cranks in the base with the ring at p_0N (3,), R_0N (3, 3). ValueError: the pose is outside the workspace."""
+    legs = crank_legs(t, t["leg_kind"])
+    angles, _ = RingPlatform(legs, 1.0, np.eye(3)).place(p_0N, R_0N)
+    return np.array([leg["p_0J"] + leg["links"][0] * leg["R_0J"][:, :2] @ [np.cos(p[0]), np.sin(p[0])]
+                     for leg, p in zip(legs, angles, strict=True)])

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rt_kernels.mechanisms.ring.parameters import CRANKS, crank_ends, joint_circles
 from rt_kernels.pictures import ACTIVE, TARGET, Bar, Diagram, Line, Looks, Mimic, Picture, Poses, Shape, Values, circle, multiply, rotate
 
 RING = Mimic(("side", "axial", "top"), (1,), (4, 5), (("bars", {"place": "spring"}),))
@@ -56,12 +57,19 @@ class RingPicture(Picture):
         turn = multiply(q, values["ring_quaternion"])
         return {"ring": [*(p + rotate(q, np.array(values["ring_position"]))), *turn]}, {}
 
-    def legs(self, bodies: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """From the base to the ring."""
-        ends = [
-            [np.asarray(bodies[name][:3]) + rotate(bodies[name][3:], np.array(joint)) for joint in joints]
-            for name, joints in zip(("A", "ring"), leg_joints(self.table), strict=True)
-        ]
+    def legs(self, bodies: Mapping[str, Any]) -> list[tuple[np.ndarray, ...]]:
+        """From the base to the ring, by the end of the crank where a leg has one."""
+
+        def placed(name: str, points: np.ndarray) -> list[np.ndarray]:
+            return [np.asarray(bodies[name][:3]) + rotate(bodies[name][3:], point) for point in points]
+
+        base, ring = joint_circles(self.table)
+        ends = [placed("A", base), placed("ring", ring)]
+        if self.table.get("leg_kind", "UPS") in CRANKS:
+            to_base = np.array(bodies["A"][3:]) * [-1, -1, -1, 1]
+            p_AN = rotate(to_base, np.subtract(bodies["ring"][:3], bodies["A"][:3]))
+            R_AN = np.column_stack([rotate(multiply(to_base, bodies["ring"][3:]), axis) for axis in np.eye(3)])
+            ends.insert(1, placed("A", crank_ends(self.table, p_AN, R_AN)))
         return list(zip(*ends, strict=True))
 
 
@@ -104,16 +112,3 @@ def petals(m: Mapping[str, Any], forward: float, turn: float) -> list[Line]:
             line.append([forward * height * m["petal_height_m"], r * np.cos(middle + angle), r * np.sin(middle + angle)])
         lines.append(line)
     return lines
-
-
-def leg_joints(m: Mapping[str, Any]) -> tuple[list[list[float]], list[list[float]]]:
-    """Joints of the six legs on the base (A axes) and on the ring (ring axes), in pairs."""
-
-    def joints(radius: float, azimuth_deg: float) -> list[list[float]]:
-        found = []
-        for i in range(6):
-            angle = 2.0 * np.pi * (i // 2) / 3 + (-1) ** i * np.radians(azimuth_deg)
-            found.append([0.0, float(radius * np.cos(angle)), float(radius * np.sin(angle))])
-        return found
-
-    return joints(m["base_joint_radius_m"], m["base_joint_azimuth_deg"]), joints(m["ring_joint_radius_m"], m["ring_joint_azimuth_deg"])

@@ -20,6 +20,8 @@ cdef struct Leg:
     int joints                  # 3, or 4 for a universal joint at the ring
     int spin                    # joint that turns the link about its own x axis through the cut point; -1 for a spherical joint at the ring
     int stroke                  # prismatic joint, or -1
+    int active                  # joint of the spring: the stroke, or the crank
+    double lever                # way at the spring per unit of that joint: 1, or the length of the crank
     bint prismatic[MAX_JOINTS]
     int axis[MAX_JOINTS]        # 0 x, 1 y, 2 z of the joint frame
     bint turned                 # joint 2 has a frame of its own on link 1 (RUS, RSU)

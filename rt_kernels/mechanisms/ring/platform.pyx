@@ -510,6 +510,7 @@ cdef void build_leg(object table, Leg *leg) except *:
     leg.stroke = joints.find("P")
     leg.elbow = float(table.get("elbow", 1.0))
     leg.turned = kind in ("RUS", "RSU")
+    leg.active = max(leg.stroke, 0)
     _copy(table["R_0J"], <double *> &leg.R_0J, 9)
     _copy(table.get("R_LU", np.eye(3)), <double *> &leg.R_LU, 9)
     _copy(table["p_0J"], &leg.p_0J.x, 3)
@@ -533,6 +534,7 @@ cdef void build_leg(object table, Leg *leg) except *:
             leg.mass[j] = mass
             _copy(centre, &leg.centre[j].x, 3)
             _copy(inertia, <double *> &leg.inertia[j], 9)
+    leg.lever = leg.link[0].x if leg.turned else 1.0
     lead = float(table.get("lead", 0.0))
     if lead < 0.0:
         raise ValueError(f"lead: {lead} m, must be >= 0 m")

@@ -11,7 +11,8 @@ Frames: A base of the mechanism (plane of the lower leg joints, X towards the ta
 ring). The base's linear acceleration and the derivative of its angular velocity are neglected, as in the text:
 "small compared with those of the links".
 
-Leg of this unit: U-P-S with a hysteresis table (deformation = stroke less the neutral stroke) and a damper. Command bit 0 moves the neutral
+Leg of this unit: a strut (U-P-S, S-P-U) or crank and link (R-U-S, R-S-U) with a hysteresis table (deformation = stroke, or arc of the
+crank's end, less the neutral stroke) and a damper. Command bit 0 moves the neutral
 stroke in at `retract_speed_m_s` (the drive), bit 2 releases the latches. The neutral stroke stays between 0 and -`retract_stroke_m`.
 With planes (`plane_x_m`, see `interface`) it continues by `press_stroke_m`, and stops when they are pressed together and the ring is
 latched in its nest.
@@ -47,7 +48,7 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.block_check import FLAG
 from rt_kernels.context import UnitEnergy
-from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, longest_substep_s, strut_legs
+from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, legs_of, longest_substep_s
 from rt_kernels.mechanisms.ring.picture import RingPicture
 from rt_kernels.mechanisms.ring.unit_record import AUX
 from rt_kernels.parameters import Parameter, checked
@@ -248,14 +249,14 @@ cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *mo
     if u.interface.fitted and s.interface.depth_peak > u.interface.depth_limit:
         out.status = MECHANISM_STATUS_OUT_OF_RANGE
     for i in range(8):
-        out.analog[i] = motion[i].p[u.leg[i].stroke] if i < MAX_LEGS else 0.0
+        out.analog[i] = u.leg[i].lever * motion[i].p[u.leg[i].active] if i < MAX_LEGS else 0.0
     put(s.X_AN.p, record.ring_position)
     put_quat(s.X_AN.q, record.ring_quaternion)
     put(s.v, record.ring_velocity)
     put(s.w, record.ring_rate)
     put(vec(loads.plunger), record.plunger)
     for i in range(MAX_LEGS):
-        record.stroke[i] = motion[i].p[u.leg[i].stroke]
+        record.stroke[i] = out.analog[i]
         record.spring_force[i] = force[i]
     for i in range(RING_LATCHES):
         record.latch_compression[i] = s.latch[i].x
@@ -363,18 +364,19 @@ cdef inline bint drawing_in(const RingSelf *m, const MechanismInput *inp) noexce
 
 cdef inline void spring_legs(RingSelf *m) noexcept nogil:
     """Springs with hysteresis, and dampers: forces on the strokes."""
-    cdef double rate, deformation
+    cdef double lever, rate, deformation
     cdef int i, k
     for k in range(MAX_LEGS):
-        i = m.unit.leg[k].stroke
-        rate = m.motion[k].p_rate[i]
-        deformation = m.motion[k].p[i] - m.state.neutral
+        i = m.unit.leg[k].active
+        lever = m.unit.leg[k].lever
+        rate = lever * m.motion[k].p_rate[i]
+        deformation = lever * m.motion[k].p[i] - m.state.neutral
         if beyond_table(&m.spring, deformation):
             m.state.ring.out_of_range = 1
         m.state.force[k] = -m.damping * rate
         if k + 1 != m.unit.spring_broken:
             m.state.force[k] -= hysteresis_step(&m.spring, &m.state.spring[k], deformation)
-        m.motion[k].force[i] += m.state.force[k]
+        m.motion[k].force[i] += lever * m.state.force[k]
 
 
 cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
@@ -411,8 +413,8 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
             break
         # what the springs took, at the rates of the middle of the step
         for k in range(MAX_LEGS):
-            i = m.unit.leg[k].stroke
-            s.lost_springs -= h * m.state.force[k] * (m.motion[k].p_rate[i] + 0.5 * h * m.motion[k].p_accel[i])
+            i = m.unit.leg[k].active
+            s.lost_springs -= h * m.unit.leg[k].lever * m.state.force[k] * (m.motion[k].p_rate[i] + 0.5 * h * m.motion[k].p_accel[i])
         ring_account(s, X_TA, V_TA, &loads, h)
         planes_account(&m.unit, s, &touch, nest, V, drawing_in(m, inp), h)
         ring_mean(&m.unit, &loads, W, out)
@@ -423,9 +425,14 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
 
 
 cdef class Ring(MechanismPart):
-    """Peripheral docking unit: ring with guide petals and latches on six U-P-S legs with springs and dampers."""
+    """Peripheral docking unit: ring with guide petals and latches on six struts or cranks with springs and dampers."""
 
     PARAMETERS = RING_PARAMETERS + (
+        Parameter("leg_kind", "str", "-", "joints of a leg from the base on; UPS, SPU: struts; RUS, RSU: Hunt's cranks and links, whose "
+                  "springs, dampers and drive are given at the end of the crank", "UPS", choices=("UPS", "SPU", "RUS", "RSU")),
+        Parameter("crank_length_m", "float", "m", "crank of a leg of the kind RUS or RSU", default=None, low=0.01, high=5.0),
+        Parameter("crank_angle_deg", "float", "deg", "of the crank in the initial position, from the base plane towards the ring",
+                  default=0.0, low=-60.0, high=60.0),
         Parameter("spring_forward_n", "rows", "m, N", "loading branch of a leg: rows [deformation, force], odd symmetric", low=0.0,
                   high=1e9),
         Parameter("spring_backward_n", "rows", "m, N", "return branch of a leg", low=0.0, high=1e9),
@@ -447,7 +454,7 @@ cdef class Ring(MechanismPart):
     def __init__(self, **given):
         t = checked(Ring.PARAMETERS, given)
         memset(&self.m, 0, sizeof(RingSelf))
-        fill_ring_unit(t, &self.m.unit, &self.m.state.ring, strut_legs(t, "UPS"))
+        fill_ring_unit(t, &self.m.unit, &self.m.state.ring, legs_of(t))
         fill_table(&self.m.spring, "spring_forward_n", t["spring_forward_n"], t["spring_backward_n"], None, None, False)
         self.m.damping = t["leg_damping_n_s_per_m"]
         self.m.retract_speed = t["retract_speed_m_s"]

@@ -133,7 +133,7 @@ def channel(unit, out, name, width=1):
     return out["aux"][-1, at] if width == 1 else out["aux"][-1, at : at + width]
 
 
-@pytest.mark.parametrize("name", ["ring", "ring_idss", "elastic_adaptive"])
+@pytest.mark.parametrize("name", ["ring", "ring_idss", "hunt", "elastic_adaptive"])
 def test_drawn_together_pressed_latched_and_parted(pytestconfig, name):
     """The end of a retraction is an equilibrium of planes, pushers and what holds the ring; released, the pushers part the craft."""
     table = shipped(pytestconfig, name)
@@ -151,11 +151,16 @@ def test_drawn_together_pressed_latched_and_parted(pytestconfig, name):
     # at rest: the pull of the ring is what planes and pushers carry
     assert np.abs(docked["V_TA"][-1]).max() < 1e-4 and abs(docked["F_T"][-1, 0]) < 0.02 * (planes + pushers)
     if name != "elastic_adaptive":
-        # the legs' springs, along X by the struts' direction; the nest holds the ring where they had brought it
+        # the legs' springs, along X by the direction of strut or link; the nest holds the ring where they had brought it
         force, stroke = (channel(unit, docked, one, 6) for one in ("spring_force", "stroke"))
         base, ring = joint_circles(table)
-        length = np.hypot(table["ready_distance_m"], np.linalg.norm(ring[0] - base[0])) + stroke
-        assert -np.sum(force * channel(unit, docked, "ring_position") / length) == pytest.approx(planes + pushers, rel=0.05)
+        # across and along X
+        leg = np.array([np.full(6, np.linalg.norm(ring[0] - base[0])), np.full(6, channel(unit, docked, "ring_position"))])
+        if name == "hunt":
+            crank = np.array([np.cos(stroke / table["crank_length_m"]), np.sin(stroke / table["crank_length_m"])])
+            leg -= table["crank_length_m"] * crank
+            force = force * np.hypot(*leg) / (leg[1] * crank[0] - leg[0] * crank[1])
+        assert -np.sum(force * leg[1] / np.hypot(*leg)) == pytest.approx(planes + pushers, rel=0.05)
     # parted: the pushers' energy on the reduced mass
     energy = 2 * table["pusher_stiffness_n_per_m"] * table["pusher_length_m"] ** 2
     parted = trial.run(4.0, 5e-4, every=10, commands=RELEASE)
@@ -190,6 +195,8 @@ def test_without_planes_a_unit_is_as_before(pytestconfig):
 def test_errors_name_the_key(pytestconfig):
     table = shipped(pytestconfig, "ring")
     for change, message in ((dict(socket_mouth_m=0.005), "socket_mouth_m: 0.005 m"), (dict(nest_x_m=0.3), "nest_x_m: 0.3 m"),
-                            (dict(plane_restitution=0.05), "plane_restitution: must be a number within 0.15")):  # fmt: skip
+                            (dict(plane_restitution=0.05), "plane_restitution: must be a number within 0.15"),
+                            (dict(leg_kind="RSU"), "crank_length_m: not given; legs of the kind RSU need it"),
+                            (dict(leg_kind="RUS", crank_length_m=0.2, plane_x_m=None), "plane_x_m: not given")):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             Ring(**(table | change))

@@ -6,6 +6,7 @@ import pytest
 
 from hil_server.config.tables import MECHANISM_KEYS
 from rt_kernels.extends import read_tables
+from rt_kernels.mechanisms.ring.picture import RingPicture
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
 
@@ -74,6 +75,46 @@ def test_more_substeps_converge(table):
         peaks.append(trial.relative_pose()[0])
     assert abs(peaks[1] - peaks[2]) < 0.5 * abs(peaks[0] - peaks[2]) + 1e-7
     assert abs(peaks[0] - peaks[2]) < 2e-3
+
+
+@pytest.mark.parametrize("name, kinds", [("ring", ("UPS", "SPU")), ("hunt", ("RUS", "RSU"))])
+def test_where_the_universal_joint_is_matters_little_and_energy_closes(pytestconfig, name, kinds):
+    """A spin of thin legs: two kinds of leg differ by less than a fiftieth of the impact, but they differ; each closes its ledger."""
+    peaks = []
+    for kind in kinds:
+        unit = Ring(**(shipped(pytestconfig, name) | {"leg_kind": kind}))
+        active = dict(mass=7000.0, inertia=np.diag([8e3, 2e4, 2e4]), X_port=HERE, X=[-0.51, 0.02, -0.01, 0, 0, 0, 1], v=[0.1, 0, 0],
+                      w=[0.01, 0.002, 0])  # fmt: skip
+        target = dict(mass=4e5, inertia=np.eye(3) * 1e8, X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
+        out = TwoCraft(unit, active, target).run(8.0, 2.5e-4, every=4)
+        work, parts = unit.LEDGER
+        last = out["aux"][-1]
+        assert last[aux_index(unit, work)] > 30.0
+        assert last[aux_index(unit, work)] == pytest.approx(sum(last[aux_index(unit, part)] for part in parts), abs=0.1)
+        assert not out["status"].any() and last[aux_index(unit, "capture_time")] > 0.0
+        peaks.append(np.abs(out["F_T"]).max(axis=0))
+    assert np.abs(peaks[1][:3] - peaks[0][:3]).max() < 0.02 * peaks[0].max() and not np.array_equal(*peaks)
+
+
+@pytest.mark.parametrize("name", ["ring", "hunt"])
+def test_the_picture_draws_the_legs_that_the_kernel_moves(pytestconfig, name):
+    """With the ring pushed aside: crank and link keep their lengths, the crank turns by its channel, a strut is longer by its own."""
+    table = {p.key: p.default for p in Ring.PARAMETERS} | shipped(pytestconfig, name)
+    unit, aux = Ring(**table), np.zeros(sum(c.count for c in Ring.AUX))
+    for _ in range(4000):
+        unit.advance([-0.30, 0.02, 0.01, 0, 0, 0, 1.0], np.zeros(6), 2.5e-4, aux=aux)
+    names = (("ring_position", 3), ("ring_quaternion", 4), ("stroke", 6))
+    position, quaternion, stroke = (aux[aux_index(unit, name):][:n] for name, n in names)
+    assert np.ptp(stroke) > 5e-3
+    legs = np.array(RingPicture(table).legs({"A": HERE, "ring": [*position, *quaternion]}))
+    nominal = np.array(RingPicture(table).legs({"A": HERE, "ring": [table["ready_distance_m"], 0, 0, 0, 0, 0, 1]}))
+    lengths, before = (np.linalg.norm(np.diff(one, axis=1), axis=2) for one in (legs, nominal))
+    if name == "ring":
+        assert lengths[:, 0] == pytest.approx(before[:, 0] + stroke, abs=1e-9)
+    else:
+        assert lengths == pytest.approx(before, abs=1e-9) and lengths[:, 0] == pytest.approx(table["crank_length_m"])
+        turned = np.einsum("ki,ki->k", legs[:, 1] - legs[:, 0], nominal[:, 1] - nominal[:, 0]) / lengths[:, 0] ** 2
+        assert np.arccos(turned) == pytest.approx(np.abs(stroke) / table["crank_length_m"], abs=1e-6)
 
 
 def test_friction_below_its_limit_is_the_rings_own(table):
