@@ -36,7 +36,7 @@ REMEDIES = {
 
 
 def pytest_configure(config):
-    settings.register_profile("suite", derandomize=True)  # the same cases every time: a run that is red by chance tells nobody anything
+    settings.register_profile("suite", derandomize=True)  # the same cases every time: a run that is red by chance tells no one anything
     settings.load_profile("suite")
     config.option.loadscopereorder = False  # pytest-xdist's own order: many short tests before few long ones
 

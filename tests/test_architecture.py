@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "rt_kernels": {"rt_kernels"},
     "stand_configs": set(),
 }
-# Within a package: room (folder, or file at its top) → the rooms of the same package that it may import. Whoever makes a room says here
+# Within a package: room (folder, or file at its top) → the rooms of the same package that it may import. An author of a room states here
 # what it may see; a room that is not here fails, and so does a circle. "below" stands for what everybody may see.
 ROOMS = {
     "hil_server": {
@@ -266,7 +266,7 @@ def test_nothing_else_names_a_part():
     """A part is one file and its line in the registry; files of the configuration and tests name it, nothing else does."""
     registry_or_table = ("registry.py", "layout.py")
     files = [p for package in ("hil_server", "drivers", "rt_kernels") for p in sources(package) if p.name not in registry_or_table]
-    found = [said for file in files for said in part_names_in(str(file.relative_to(ROOT)), file.read_text())]
+    found = [reported for file in files for reported in part_names_in(str(file.relative_to(ROOT)), file.read_text())]
     assert not found
 
 
@@ -291,7 +291,7 @@ def phrases(text):
 
 def test_no_part_is_found_by_a_phrase():
     """By its role and its name, or by a name of the registry: never by words of English."""
-    found = [f"{file.relative_to(ROOT)}: {said}" for file in sources("hil_server") for said in phrases(file.read_text())]
+    found = [f"{file.relative_to(ROOT)}: {reported}" for file in sources("hil_server") for reported in phrases(file.read_text())]
     assert not found
     assert list(phrases('registry.own("clock of a simulation")')) and list(phrases('registry.CHOSEN[f"virtual stand: {device}"]'))
     assert not list(phrases('registry.part("clocks", registry.LIVE_CLOCK), "two words"'))

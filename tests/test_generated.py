@@ -78,9 +78,9 @@ def test_all_is_written_and_only_where_it_differs(tree, capsys):
     (tree / "rt_kernels" / "gone.pyi").write_text("")
     before = (tree / "rt_kernels/layout.py").stat().st_mtime_ns
     assert generate.check() == 1
-    said = capsys.readouterr().out
-    assert "README.md: differs\n    @@ -2 +1,0 @@\n    -edited" in said and "gone.pyi: made from something that is gone" in said
-    assert "layout.py" not in said and generate.everything() == 0 and generate.check() == 0
+    reported = capsys.readouterr().out
+    assert "README.md: differs\n    @@ -2 +1,0 @@\n    -edited" in reported and "gone.pyi: made from something that is gone" in reported
+    assert "layout.py" not in reported and generate.everything() == 0 and generate.check() == 0
     assert (tree / "rt_kernels/layout.py").stat().st_mtime_ns == before and not (tree / "rt_kernels" / "gone.pyi").exists()
 
 

@@ -41,7 +41,7 @@ def test_scripts_make_no_markup_of_text(file):
 def test_the_one_place_takes_escaped_markup_only():
     code = without_comments(THE_PLACE.read_text(encoding="utf-8"))
     assert "if (!(markup instanceof Markup)) throw" in code and "element.innerHTML = markup.text;" in code
-    # nobody else makes Markup: what `html` does not make is text
+    # no one else makes Markup: what `html` does not make is text
     for file in SCRIPTS:
         assert file == THE_PLACE or not re.search(r"new Markup|\bMarkup\b", without_comments(file.read_text(encoding="utf-8"))), file.name
     # an attribute stands in double quotes, where escaping holds

@@ -125,7 +125,7 @@ def test_no_default_stands_twice(role, name):
     declared = {p.key for p in part.PARAMETERS}
     module = Path(sys.modules[part.__module__].__file__)
     source = next(p for p in (module.with_name(f"{module.name.partition('.')[0]}{ending}") for ending in (".pyx", ".py")) if p.exists())
-    for one in part.__mro__:  # a part that only declares anew has the constructor of the part that it is one of
+    for one in part.__mro__:  # a part that only redeclares has the constructor of the part that it is one of
         own = source.read_text().partition(f"class {one.__name__}(")[2]
         own = re.split(r"(?m)^(?:cdef )?class ", own)[0]
         signature = re.search(r"def __init__\((.*?)\)(?: -> None)?:\n", own, re.DOTALL)

@@ -126,7 +126,7 @@ def runner(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, reported",
     [
         ("```sh\ntrue\nfalse\n```\n", "ended with 1, not 0:\nfalse"),
         ("```sh\ntrue  # exit code 2: refused\n```\n", "ended with 0, not 2"),
@@ -138,8 +138,8 @@ def runner(tmp_path, monkeypatch):
         ("<!-- snippet: long: takes ages; instead: false -->\n```sh\ntrue\n```\n", "false"),
     ],
 )
-def test_a_wrong_snippet_is_found(text, said, runner, tmp_path):
-    with pytest.raises(SnippetError, match=re.escape(said)):
+def test_a_wrong_snippet_is_found(text, reported, runner, tmp_path):
+    with pytest.raises(SnippetError, match=re.escape(reported)):
         runner.page(page_of(text, tmp_path))
 
 
@@ -153,7 +153,7 @@ def test_right_snippets_pass_in_one_session(runner, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind, text, said",
+    "kind, text, reported",
     [
         ("test", "[telemetry]\npublsh = 'tcp://127.0.0.1:1'", "publsh"),
         ("test", "[compensation]\npart = 'phase_lead'\norder = 3", "order"),
@@ -165,5 +165,5 @@ def test_right_snippets_pass_in_one_session(runner, tmp_path):
         ("test", "[test\n", "line 1"),
     ],
 )
-def test_wrong_toml_is_found(kind, text, said):
-    assert said in " ".join(toml_faults(Block(ROOT / "page.md", 1, "toml", text, kind)))
+def test_wrong_toml_is_found(kind, text, reported):
+    assert reported in " ".join(toml_faults(Block(ROOT / "page.md", 1, "toml", text, kind)))

@@ -28,7 +28,7 @@ def test_signature(signature, arguments, result):
     assert generate_stubs.signature(signature, {"Stage": "somewhere"}) == (arguments, result)
 
 
-def test_no_signature_is_told():
+def test_no_signature_is_reported():
     with pytest.raises(ValueError, match="has no signature"):
         generate_stubs.function("f", "Only text.", {})
 

@@ -31,7 +31,7 @@ KNOWN = {
     "loop/test_ring.py": (0, 1, "commands expire by the machine's clock; the test counts from it"),
     "safety/any_input.py": (0, 2, "prints how long it took"),
     "system/test_interrupted.py": (0, 2, "gives up when a program shows no bar"),
-    "console/chromium.py": (1, 2, "a page tells nobody that it has changed: it is asked again; gives up when it never does"),
+    "console/chromium.py": (1, 2, "a page tells no one that it has changed: it is asked again; gives up when it never does"),
     "console/fake_run.py": (0, 6, "stamps of its messages, one every 50 ms"),
     "bus/conftest.py": (0, 2, "a stand-in of the loop keeps pace with the clock that the age of its data is taken against"),
     "console/test_console.py": (1, 0, "the console answers pages that are gone late; its errors have time to be printed"),

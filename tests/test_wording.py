@@ -1,4 +1,4 @@
-"""Plain English: words and phrases that no page, help text, message, docstring or comment may have, each with a better one."""
+"""Plain English: words and phrases that no page, help text, message, docstring, comment or test may have, each with a better one."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DECISIONS.md", "docs", "hil_server", "rt_kernels", "drivers", "tools",
-          "stand_configs", "deploy")  # fmt: skip
+          "stand_configs", "deploy", "tests")  # fmt: skip
 KINDS = {".md", ".py", ".pyi", ".pyx", ".pxd", ".toml", ".json", ".js", ".html", ".css", ".sh", ".service", ".ipynb"}
 # What is refused (a regular expression, whole words, either case) → what to write instead.
 REFUSED = {
@@ -49,7 +49,7 @@ LINE_BREAK = re.compile(r"""["']?[ \t]*\n[ \t]*(?:#+ |// |\* |f?["'](?=\w))?[ \t
 def files():
     tracked = subprocess.run(["git", "ls-files", "--", *PLACES], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     for name in tracked:
-        if Path(name).suffix in KINDS:
+        if Path(name).suffix in KINDS and not ROOT.joinpath(name).samefile(__file__):
             yield name
 
 

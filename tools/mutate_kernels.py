@@ -55,7 +55,7 @@ SAFETY = (
     "tests/safety/test_faults.py", "tests/safety/test_setpoints.py",
     "tests/safety/test_proof.py::test_compiled_frame_and_formula_have_the_same_bits",
     "tests/safety/test_proof.py::test_compiled_following_and_formula_have_the_same_bits",
-    "tests/safety/test_proof.py::test_it_goes_on_holding_frame_after_frame",
+    "tests/safety/test_proof.py::test_it_continues_holding_frame_after_frame",
     "tests/safety/test_power.py", "tests/safety/test_start.py", "tests/safety/test_hydraulics.py", "tests/safety/test_recovery.py",
     "tests/safety/test_sense.py", "tests/safety/test_energy_monitor.py", "tests/safety/test_any_input.py",
 )  # fmt: skip

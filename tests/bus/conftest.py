@@ -93,7 +93,7 @@ class LoopStandIn:
         self._stop.set()
 
     def until(self, condition, per_look=10):
-        """The run goes on, so many ticks a look, until the condition holds: shared memory tells nobody that it has changed."""
+        """The run continues, so many ticks a look, until the condition holds: shared memory tells no one that it has changed."""
         while not condition():
             self.publish(per_look)
             self._stop.wait(0.002)

@@ -58,7 +58,7 @@ def bus_of(process):
 
 
 def answer(process, loop):
-    """The bus's status, as soon as it gives one, while the run goes on."""
+    """The bus's status, as soon as it gives one, while the run continues."""
     ends = process.endpoints
     while True:
         loop.publish(10)
@@ -67,7 +67,7 @@ def answer(process, loop):
 
 
 def told(process, loop, condition):
-    """The first message of the bus on its state for which the condition holds, while the run goes on."""
+    """The first message of the bus on its state for which the condition holds, while the run continues."""
     with Client(process.endpoints["telemetry_address"], process.endpoints["command_address"]) as client:
         for batch in client.subscribe(topic="status"):
             if condition(status := batch.head | {"tick": batch.tick}):
@@ -89,7 +89,7 @@ def test_killed_bus_comes_back_on_its_addresses_and_the_log_misses_nothing(start
     assert np.array_equal(log.records["tick"], np.arange(loop.tick))
 
 
-def test_bus_goes_on_when_the_log_s_process_dies_and_ends_with_the_run(start):
+def test_bus_continues_when_the_log_s_process_dies_and_ends_with_the_run(start):
     """Somebody may want to abort."""
     loop, process = start()
     bus = bus_of(process)
@@ -109,7 +109,7 @@ def test_stopped_bus_does_not_hold_up_the_end(start):
 
 
 def test_an_answer_does_not_wait_for_what_is_published(tmp_path, header, loop_stand_in):
-    """Publishing, which is polite, stands still on a busy machine (here: nobody calls `look`); the loop has taken the command."""
+    """Publishing, which is polite, stands still on a busy machine (here: no one calls `look`); the loop has taken the command."""
     loop = loop_stand_in()
     settings = TelemetrySettings(log_path=str(tmp_path / "run.mcap"), telemetry_address=ANY, command_address=ANY, hand_address=None)
     bus = Bus(loop.block, settings, header)
@@ -129,7 +129,7 @@ def test_an_answer_does_not_wait_for_what_is_published(tmp_path, header, loop_st
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_hostile_clients_are_felt_by_nobody(start, seed):
+def test_hostile_clients_are_felt_by_no_one(start, seed):
     """The short form; 200 clients on a live run: `python tools/hostile_clients.py`."""
     loop, process = start()
     ends = [process.endpoints[f"{name}_address"] for name in ("telemetry", "command", "hand")]

@@ -58,38 +58,39 @@ def executed(text, addresses):
     """Runs an example on these addresses; returns what it printed and its names."""
     here = f'"{addresses["telemetry_address"]}", "{addresses["command_address"]}"'
     text = re.sub(r"(Client\()(?=\))", rf"\1{here}", text).replace('Client(name', f"Client({here}, name")
-    names, said = {}, io.StringIO()
-    with contextlib.redirect_stdout(said):
+    names, reported = {}, io.StringIO()
+    with contextlib.redirect_stdout(reported):
         exec(compile(text, "docs/client.md", "exec"), names)
-    return said.getvalue(), names
+    return reported.getvalue(), names
 
 
 def test_watch_and_command(run, addresses):
     run()
-    said, _ = executed(WATCH.replace("LIMIT_N = 4000.0", "LIMIT_N = 0.1"), addresses)
-    assert re.fullmatch(r"run RT-07\n\d\.\d N at \d+\.\d{3} s: held at tick \d+\n", said)
+    reported, _ = executed(WATCH.replace("LIMIT_N = 4000.0", "LIMIT_N = 0.1"), addresses)
+    assert re.fullmatch(r"run RT-07\n\d\.\d N at \d+\.\d{3} s: held at tick \d+\n", reported)
 
 
 def test_in_an_event_loop(run, addresses):
     run()
-    said, _ = executed(IN_LOOP, addresses)
-    assert re.fullmatch(r"1\.0 N\n", said)  # the loop's stand-in: a sine of amplitude 1
+    reported, _ = executed(IN_LOOP, addresses)
+    assert re.fullmatch(r"1\.0 N\n", reported)  # the loop's stand-in: a sine of amplitude 1
 
 
-def test_batches_go_on_over_a_restart_of_the_server(run, addresses):
+def test_batches_continue_over_a_restart_of_the_server(run, addresses):
     end = run("first")
     _, names = executed(FOR_EVER, addresses)
-    with Client(addresses["telemetry_address"], addresses["command_address"]) as stand, contextlib.redirect_stdout(io.StringIO()) as said:
+    reported = io.StringIO()
+    with Client(addresses["telemetry_address"], addresses["command_address"]) as stand, contextlib.redirect_stdout(reported):
         batches = names["batches"](stand, ["phase"])
         assert next(batches).run == "first"
         end()
         run("second")
         assert next(b for b in batches if b.run == "second")
         assert stand.command("hold").tick > 0  # the same client's commands too
-    assert "run first with stand.toml" in said.getvalue() and "run second with" in said.getvalue()
+    assert "run first with stand.toml" in reported.getvalue() and "run second with" in reported.getvalue()
 
 
-def test_nobody_answers(addresses):
+def test_no_answer(addresses):
     with Client(addresses["telemetry_address"], addresses["command_address"], timeout_s=0.2) as stand:
         for ask in (stand.status, stand.describe, lambda: stand.command("hold"), lambda: next(stand.subscribe(timeout_s=0.2))):
             with pytest.raises(NoAnswerError):

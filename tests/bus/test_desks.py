@@ -1,4 +1,4 @@
-"""Commands, desks and publisher by themselves: a socket that is a list, a clock that is told the time."""
+"""Commands, desks and publisher by themselves: a socket that is a list, a clock that the test sets."""
 
 import math
 import re
@@ -178,7 +178,7 @@ def test_a_command_whose_name_is_no_text_is_an_answer(desk, name):
 
 
 @pytest.mark.parametrize("desk", [TAKES], indirect=True)
-def test_what_nobody_acts_on_is_refused_and_abort_never_is(desk):
+def test_what_no_one_acts_on_is_refused_and_abort_never_is(desk):
     desk.ask(b"a", b"command", command="inject_fault", args={"fault": 1}, id=1)
     desk.ask(b"a", b"command", command="set_compensator", args={"number": 63}, id=2)
     answers = desk.socket.answers()
@@ -340,7 +340,7 @@ def test_a_replayed_request_is_refused_from_whatever_connection(desk):
     assert len(desk._block.commands) == 1
     assert [a["kind"] for a in desk.socket.answers()] == ["repeated"] * 4
     desk.ask(b"x", b"command", command="resume", id=8, session=SESSION)
-    assert len(desk._block.commands) == 2, "the session goes on over a new connection, and holds the desk there"
+    assert len(desk._block.commands) == 2, "the session continues over a new connection, and holds the desk there"
 
 
 def test_full_lane_is_an_answer(desk):
@@ -359,7 +359,7 @@ def test_a_silent_holder_keeps_the_desk_until_somebody_takes_it_over(desk):
         desk.expire()
         assert desk.holder == "A"
     desk.ask(b"b", b"desk", take=True, over=True, client="B", session=OTHER, id=1)
-    assert desk.socket.answers()[-1]["kind"] == "held", "nobody takes it from one who is there"
+    assert desk.socket.answers()[-1]["kind"] == "held", "no one takes it from one who is there"
     for silence in (SILENT_AFTER + 0.1, 10.1, 3600.0):
         desk._clock.now += silence
         desk.expire()

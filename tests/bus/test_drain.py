@@ -403,7 +403,7 @@ def test_loop_that_takes_nothing(start):
     process.finish()
 
 
-def test_nobody_there():
+def test_no_reader():
     with Client("tcp://127.0.0.1:9", "tcp://127.0.0.1:9", timeout_s=0.2) as client:
         with pytest.raises(NoAnswerError, match="no answer from tcp://127.0.0.1:9 within 0.2 s"):
             client.status()

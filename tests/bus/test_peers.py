@@ -91,7 +91,7 @@ def test_an_ipc_address_of_one_user_cannot_be_opened_by_another(bound, tmp_path)
     assert os.stat(tmp_path / "command").st_mode & 0o777 == 0o600
 
 
-def test_a_connection_of_nobody_is_refused(bound, monkeypatch):
+def test_a_connection_without_an_owner_is_refused(bound, monkeypatch):
     peer, address, socket, _ = bound("tcp://127.0.0.1:*")
     monkeypatch.setattr(peers, "TABLES", dict.fromkeys(peers.TABLES, os.devnull))
     monkeypatch.setattr(peers.Path, "read_text", lambda self: "head\n")

@@ -29,7 +29,7 @@ def start(tmp_path, header, loop_stand_in):
 
 
 def until(loop, watch, per_look=20):
-    """The run goes on until the watch has something to say."""
+    """The run continues until the watch has something to say."""
     loop.until(watch.look, per_look)
     return watch.reason
 

@@ -1,4 +1,4 @@
-"""Campaigns: the same cases whoever runs them, nothing lost or repeated, statistics against closed forms."""
+"""Campaigns: the same cases on any number of cores, nothing lost or repeated, statistics against closed forms."""
 
 import json
 import math
@@ -174,7 +174,7 @@ def test_a_trip_of_the_models_validity_is_no_failed_capture(tmp_path):
     assert page.count("explains 67 % alone") == 1 and "; explains" in page[page.rindex("<td") :]
 
 
-def test_a_variable_is_told_by_what_it_does(tmp_path):
+def test_a_variable_is_recognised_by_its_effect(tmp_path):
     """What rises with a value does not rise with its distance from the middle, and the other way round."""
     from hil_server.campaign.report import _strongest
 
@@ -191,7 +191,7 @@ def test_a_case_gives_the_same_row_again(tmp_path):
     assert first == again and first["captured"] and first["peak_fx_n"] > 100.0
 
 
-def test_interrupted_campaign_goes_on_without_repeating(tmp_path):
+def test_interrupted_campaign_continues_without_repeating(tmp_path):
     p = plan(tmp_path)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     execution.run(p, whole, workers=1)
@@ -299,7 +299,7 @@ def test_verb_resumes_after_sigkill(tmp_path):
     assert "simulate --from" in page
 
 
-@pytest.mark.parametrize("text, said", [
+@pytest.mark.parametrize("text, reported", [
     ("[campaign]\nname=1", "campaign.name"),
     (FILE.format(cases=0, sampling="uniform"), "campaign.cases"),
     (FILE.format(cases=2, sampling="sobol"), "campaign.sampling"),
@@ -310,10 +310,10 @@ def test_verb_resumes_after_sigkill(tmp_path):
     (FILE.format(cases=2, sampling="uniform").replace("lateral_y_m", "lateral_q_m"), "did you mean"),
     (FILE.format(cases=2, sampling="uniform").replace("[-0.05, 0.05]", "[0.05, -0.05]"), "box.lateral_y_m"),
 ])  # fmt: skip
-def test_wrong_files_are_named(tmp_path, text, said):
+def test_wrong_files_are_named(tmp_path, text, reported):
     file = tmp_path / "bad.toml"
     file.write_text(text)
-    with pytest.raises(ConfigurationError, match=re.escape(said)):
+    with pytest.raises(ConfigurationError, match=re.escape(reported)):
         load_plan(file)
 
 
@@ -366,7 +366,7 @@ below_n = 1.0
 
 @pytest.fixture(scope="module")
 def onwards(tmp_path_factory):
-    """A campaign whose cases go on from a logged docking: folder, file, log."""
+    """A campaign whose cases continue from a logged docking: folder, file, log."""
     folder = tmp_path_factory.mktemp("onwards")
     flown = simulate(load_test(None, ["guidance.contact_max_s=3", "test.duration_max_s=9"]), Options(str(folder / "run"), True, False))
     file = folder / "onwards_campaign.toml"
@@ -374,7 +374,7 @@ def onwards(tmp_path_factory):
     return folder, file, read_log(flown["log"])
 
 
-def test_all_cases_go_on_from_one_state(onwards):
+def test_all_cases_continue_from_one_state(onwards):
     folder, file, log = onwards
     p = load_plan(file)
     execution.run(p, folder / "out", workers=1)
@@ -390,7 +390,7 @@ def test_all_cases_go_on_from_one_state(onwards):
     closed = ~np.isin(one.records["motion"], [CODES["motion"][name] for name in ("follow_profile", "freeze")])
     assert row["peak_fx_n"] == np.abs(one.records["F_T"][closed, 0]).max()
     assert row["capture_after_s"] == one.records["capture_time"][-1] - one.records["first_contact_time"][-1]
-    # the worst one has a log that goes on from the same tick, and the requirement of the campaign
+    # the worst one has a log that continues from the same tick, and the requirement of the campaign
     worst = rerun(p, [2], p.conditions(), folder / "out")[0]
     flown = read_log(worst["log"])
     assert flown.header.branch["tick"] == flown.records["tick"][0] == p.begin.tick
@@ -401,7 +401,7 @@ def test_all_cases_go_on_from_one_state(onwards):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "reported"),
     [
         ("cases = 4", 'cases = 4\ntest = "docking.toml"', "campaign.from: beside campaign.test"),
         ("[[vary]]", "[box]\nlateral_y_m = [0.0, 0.1]\n[[vary]]", "box: initial conditions with campaign.from"),
@@ -409,10 +409,10 @@ def test_all_cases_go_on_from_one_state(onwards):
         ('from = "', 'former = "', "did you mean 'from'"),
     ],
 )
-def test_what_cannot_be_of_one_state_is_named(onwards, tmp_path, old, new, said):
+def test_what_cannot_be_of_one_state_is_named(onwards, tmp_path, old, new, reported):
     file = tmp_path / "bad.toml"
     file.write_text(onwards[1].read_text().replace(old, new, 1))
-    with pytest.raises(ConfigurationError, match=re.escape(said)):
+    with pytest.raises(ConfigurationError, match=re.escape(reported)):
         load_plan(file)
 
 

@@ -1,4 +1,4 @@
-"""Rare events: probabilities against closed forms, and a study that was killed goes on to the same figure."""
+"""Rare events: probabilities against closed forms, and a study that was killed continues to the same figure."""
 
 import math
 
@@ -90,7 +90,7 @@ level_cases = 100
 """
 
 
-def test_a_killed_study_goes_on_to_the_same_figure(tmp_path):
+def test_a_killed_study_continues_to_the_same_figure(tmp_path):
     """Half of its files gone, as a kill leaves it, and one worker in the place of two; and the figure is that of v sqrt(k m)."""
     file = tmp_path / "contact_campaign.toml"
     file.write_text(CAMPAIGN)

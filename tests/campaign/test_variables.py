@@ -104,7 +104,7 @@ def test_quantiles_are_scipys():
     np.testing.assert_array_equal(t.quantile(np.array([0.0, 0.2499, 0.25, 1.0])), [5.0, 5.0, 1.0, 1.0])
 
 
-@pytest.mark.parametrize("wrong, said", [
+@pytest.mark.parametrize("wrong, reported", [
     (VARY.replace('key = "mechanism.friction"', 'key = "friction"'), r"vary\[1\]\.key: .*active_vehicle\.mass_kg"),
     (VARY.replace("high = 0.15", "high = 0.01"), r"vary\[1\]: ends not in order, value \[0\.05, 0\.01\]"),
     (VARY.replace("sigma = 0.1", ""), r"vary\[0\]: .*`mean` and `sigma`"),
@@ -118,6 +118,6 @@ def test_quantiles_are_scipys():
      + CORRELATION.replace('"ship"', '"rule"').replace("-0.8", "0.8"), "cannot be together"),
     (VARY + '[rare]\noutcome = "peak_fx_n"\n', "one of `above` and `below`"),
 ])  # fmt: skip
-def test_what_is_wrong_is_said(tmp_path, wrong, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_what_is_wrong_is_reported(tmp_path, wrong, reported):
+    with pytest.raises(ConfigurationError, match=reported):
         load(tmp_path, wrong)

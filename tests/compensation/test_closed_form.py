@@ -85,7 +85,7 @@ def test_adaptive_lead_adds_the_delay_that_it_cannot_see(context):
 
 
 def test_lead_foresees_the_step_that_the_wrench_makes(context):
-    """A' = A - L^-1 (F' - F), V' = V + h A': a lead whose rate is limited goes on by so much, along the foreseen change."""
+    """A' = A - L^-1 (F' - F), V' = V + h A': a lead whose rate is limited continues by so much, along the foreseen change."""
     part = build("phase_lead", context, lead_rate_max_m_s=0.05, lead_acceleration_max_m_s2=1e4)
     rng = np.random.default_rng(4)
     inverse = lead_inertia(context["vehicles"], context["start"])
@@ -259,7 +259,7 @@ def with_instrument(x, y, force, forgetting, excitation, known=(0.0, 0.0)):
 @pytest.mark.parametrize("prior", [0.75, 1.2, 1.9, 2.2, 0.6])
 def test_stiffness_is_learnt_with_the_simulated_pose_as_instrument(prior, older, context):
     """Covariances over each contact, faded by the forgetting, the prior counted as ten motions of the given size; a second contact, whose
-    surfaces have moved, goes on from what the first has taught; and the estimate stays within 0.5...1.5 times the prior."""
+    surfaces have moved, continues from what the first has taught; and the estimate stays within 0.5...1.5 times the prior."""
     k_true, excitation, forgetting = 1e5, 5e-5, 0.98
     learning = {"estimate": True, "excitation_m": excitation, "forgetting": forgetting}
     own = context | {"delays": replace(DELAYS, measured_leg_delay_s=older * H)}

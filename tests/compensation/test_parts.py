@@ -72,7 +72,7 @@ def test_snapshot_gives_the_same_bits(name, context):
     part.restore(kept)
     again = [(part.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
     assert first == again
-    # and in a part built anew, from constants and state as bytes
+    # and in a part rebuilt, from constants and state as bytes
     other = build(name, context)
     part.restore(kept)
     other.load_unchecked(part.dump())

@@ -194,12 +194,12 @@ def test_a_shipped_docking_flies_the_craft_that_is_named(name):
         assert "would not fly all of the crafts" in found and what in found and repr(part) in found
 
 
-@pytest.mark.parametrize(("port", "said"), [("docking", True), ("receiving", False)])
-def test_a_port_that_looks_the_other_way_is_said(port, said):
+@pytest.mark.parametrize(("port", "reported"), [("docking", True), ("receiving", False)])
+def test_a_port_that_looks_the_other_way_is_reported(port, reported):
     """Half of a truss of 56 m stands on the wrong side of the port by which it docks as an active craft."""
     config = load_test("docking", ["test.target_vehicle=vehicles/dumbbell_truss.toml", f"dynamics.target_port={port}"])
     words = f"target_vehicle: X of its port '{port}' looks out of the craft: the centre of mass is 23.7 m on the side of the other craft"
-    assert (words in config.chosen) == said
+    assert (words in config.chosen) == reported
 
 
 def test_the_choice_is_printed(programme, capsys):

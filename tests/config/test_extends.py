@@ -77,7 +77,7 @@ def test_named_rows_merge_and_others_are_replaced(folder):
     assert rows["row"] == [{"name": "first", "kept": 1, "changed": 2}, {"name": "second.with dots", "x": 2}, {"name": "third"}]
     assert rows["step"] == [{"at": 9}]
     twice = own('[[row]]\nname = "third"\n[[row]]\nname = "third"', folder).tables
-    assert twice["row"] == [{"name": "third"}] * 2  # and whoever reads the rows says so
+    assert twice["row"] == [{"name": "third"}] * 2  # and the reader of the rows reports it
 
 
 def test_another_part_takes_no_keys_of_the_former(folder):
@@ -204,7 +204,7 @@ def test_where_a_key_stands():
         ("body[0].truss.modes", own_file, "body[0].truss.modes"),
         ("body[2].rigid.mass_kg", "dumbbell_truss", "body[2].rigid.mass_kg"),
         ("body.truss.truss.missing", own_file, "body.truss.truss.missing"),
-        ("body.nobody.x", own_file, "body.nobody.x"),
+        ("body.unknown.x", own_file, "body.unknown.x"),
         ("body[99].x", own_file, "body[99].x"),
         ("name.inner[3]", own_file, "name.inner[3]"),
         ("port", "dumbbell_truss", "port"),

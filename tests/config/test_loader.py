@@ -106,10 +106,10 @@ def test_inertia_must_be_that_of_a_body(files, rows, words):
 
 def test_loop_must_close_early_enough_to_blend_over():
     """Both keys are named, whether given or left at their defaults."""
-    said = "guidance.close_before_s: the loop closes too late to blend over before the contact"
+    reported = "guidance.close_before_s: the loop closes too late to blend over before the contact"
     with pytest.raises(ConfigurationError) as error:
         load_test(None, ["guidance.close_before_s=0.2"])
-    assert error.value.faults[0] == f"--set: {said}, value 0.2, limit at least setpoint_kinematics.blend_s = 0.3, unit s"
+    assert error.value.faults[0] == f"--set: {reported}, value 0.2, limit at least setpoint_kinematics.blend_s = 0.3, unit s"
     with pytest.raises(ConfigurationError, match=r"value 0.5, limit at least setpoint_kinematics.blend_s = 0.6"):
         load_test(None, ["setpoint_kinematics.blend_s=0.6"])
     load_test(None, ["guidance.close_before_s=0.2", "setpoint_kinematics.blend_s=0.2"])

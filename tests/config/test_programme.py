@@ -15,8 +15,8 @@ HEAD = '[programme]\nname = "three"\ntest = "test.toml"\n'
 
 def variant(number, lines="", expect="captured"):
     """A variant's table; `expect` empty: without one."""
-    said = f'expect = "{expect}"\n' if expect else ""
-    return f'\n[[variant]]\nnumber = "{number}"\ndescription = "of the tests"\n{said}{lines}\n'
+    reported = f'expect = "{expect}"\n' if expect else ""
+    return f'\n[[variant]]\nnumber = "{number}"\ndescription = "of the tests"\n{reported}{lines}\n'
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_bad_programmes(programme, text, words):
     assert words in "\n".join(caught.value.faults)
 
 
-def test_a_programme_is_told_from_a_test(programme, tmp_path):
+def test_a_programme_differs_from_a_test(programme, tmp_path):
     assert is_programme(programme(HEAD)) and not is_programme(tmp_path / "test.toml") and not is_programme(tmp_path / "ghost")
     assert not is_programme(None)
 
@@ -246,18 +246,19 @@ class Asked:
 def test_a_programme_that_holds_waits_for_start_between_its_variants(programme, tmp_path):
     variants = three(programme, "captured", "captured", "captured")
     asked = Asked(["status", "park", "hold", "start"], ["stop"])
-    said = []
+    reported = []
     run_one = outcomes(CAPTURED, CAPTURED, CAPTURED)
-    summary = run_programme("three", variants, run_one, tmp_path, True, said.append, asked.desk(tmp_path, hold=True))
+    summary = run_programme("three", variants, run_one, tmp_path, True, reported.append, asked.desk(tmp_path, hold=True))
     assert run_one.folders == ["RT-0", "RT-1"] and summary["not_run"] == ["RT-2"] and summary["exit_code"] == 1
     assert asked.answers == ["RT-1", "the programme is between two variants, RT-1 is next: start, hold or stop", "hold", "start", "stop"]
     assert [(number, waits) for number, waits, _ in asked.seen] == [("RT-1", True), ("RT-2", True)]
     at = asked.seen[0][2]
     assert at["held"] and not at["ended"] and [row["state"] for row in at["variants"]] == ["done", "next", "waiting"]
-    assert "RT-1 is next: `hil-server command start --address tcp://127.0.0.1:" in "\n".join(said) and said[-1].endswith("before RT-2")
+    assert "RT-1 is next: `hil-server command start --address tcp://127.0.0.1:" in "\n".join(reported)
+    assert reported[-1].endswith("before RT-2")
 
 
-def test_a_pause_goes_on_by_itself_unless_hold_comes(programme, tmp_path):
+def test_a_pause_continues_by_itself_unless_hold_comes(programme, tmp_path):
     variants = three(programme, "captured", "captured", "captured")
     asked = Asked([], ["hold", "status", "start"])
     run_one = outcomes(CAPTURED, CAPTURED, CAPTURED)
@@ -275,7 +276,7 @@ def test_a_variant_that_tripped_and_was_recovered_from_does_not_end_the_programm
     assert run_one.folders == ["RT-0", "RT-1", "RT-2"] and asked.answers == ["start"]
     assert [(number, waits) for number, waits, _ in asked.seen] == [("RT-2", True)]
     assert summary["exit_code"] == 1 and [verdict(row) for row in summary["variants"]] == ["captured", "tripped", "captured"]
-    # nobody who could answer: as every trip
+    # no one who could answer: as every trip
     run_one = outcomes(CAPTURED, TRIPPED | {"recovered": True}, CAPTURED)
     assert run_programme("three", variants, run_one, tmp_path, True, quiet)["not_run"] == ["RT-2"]
 

@@ -38,7 +38,7 @@ def test_there_is_a_shipped_file_of_every_kind():
     assert {kind_of(document) for document in WHOLE.values()} == set(VALIDATORS)
 
 
-FREE = ("set", "extra", "round")  # tables whose keys nobody declares
+FREE = ("set", "extra", "round")  # tables whose keys no one declares
 
 
 def leaves(value, path=()):

@@ -133,11 +133,11 @@ def test_history_keeps_every_extreme_of_the_last_minute():
 def test_requirements_of_a_run_are_kept_as_they_stand():
     feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
     feed.take(batch(0.1))
-    said = {"name": "peak force", "verdict": "met", "value": 800.0, "limit": 2000.0, "margin": math.inf, "unit": "N"}
-    feed.take_requirements(Batch("requirements", 0.1, 0, 100, "another", 0, 1, 0, head={"requirements": [said]}))
+    reported = {"name": "peak force", "verdict": "met", "value": 800.0, "limit": 2000.0, "margin": math.inf, "unit": "N"}
+    feed.take_requirements(Batch("requirements", 0.1, 0, 100, "another", 0, 1, 0, head={"requirements": [reported]}))
     assert feed.requirements is None
-    feed.take_requirements(Batch("requirements", 0.1, 0, 100, "run", 0, 1, 0, head={"requirements": [said, 7]}))
-    assert feed.requirements == [said | {"margin": None}], "what JSON has no number for is not sent as one"
+    feed.take_requirements(Batch("requirements", 0.1, 0, 100, "run", 0, 1, 0, head={"requirements": [reported, 7]}))
+    assert feed.requirements == [reported | {"margin": None}], "what JSON has no number for is not sent as one"
     feed.take_requirements(Batch("requirements", 0.1, 0, 100, "run", 0, 2, 0, head={}))
     assert feed.requirements is not None
 
@@ -169,7 +169,7 @@ def test_first_trip_names_the_faults_of_its_own_tick(make_records):
     assert told["faults"][0]["action"] == "clear it at its own panel; the server cannot" and in_words(None) is None
 
 
-def test_safety_is_told_in_words():
+def test_safety_is_given_in_words():
     assert safety({"safety_state": 3, "trip_tick": -1}) == "not armed"
     assert safety({"safety_state": 2, "trip_tick": 7465}) == "held, tripped at tick 7465"
 
@@ -392,7 +392,7 @@ def test_thinned_curve_keeps_every_peak():
 
 
 class Socket:
-    """A page that reads and shows only what it is told to."""
+    """A page that reads and shows only what the test names."""
 
     def __init__(self):
         self.sent, self.incoming = [], asyncio.Queue()
@@ -408,7 +408,7 @@ class Socket:
         return [message for message in self.sent if message.get("n")]
 
 
-def test_a_page_that_shows_nothing_gets_two_frames_and_delays_nobody():
+def test_a_page_that_shows_nothing_gets_two_frames_and_delays_no_one():
     async def scene():
         feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
         slow, quick = (Pane(feed, pictures=False) for _ in range(2))
@@ -559,7 +559,7 @@ def test_served_pages_hold_the_rules(start_console, tmp_path):
     assert status_of(plain, Cookie=cookie, Origin="http://evil.example") == 403
     assert status_of(plain + "_nicegui_ws/socket.io/?EIO=4&transport=polling") == 401, "the page's own channel as well"
     for headers in ({}, {"Cookie": cookie, "Origin": "http://evil.example"}, {"Cookie": cookie}):
-        with pytest.raises(InvalidStatus), connect(plain.replace("http", "ws") + "live/nobody", additional_headers=headers):
+        with pytest.raises(InvalidStatus), connect(plain.replace("http", "ws") + "live/unknown", additional_headers=headers):
             pass
 
 
@@ -616,7 +616,7 @@ def with_joints(ticks, header):
 
 
 class Stage:
-    """A run that goes on with the log's own ticks round its contact, its telemetry process, and the console that looks at it."""
+    """A run that continues with the log's own ticks round its contact, its telemetry process, and the console that looks at it."""
 
     def __init__(self, log, start_console, folder):
         recording = Recording(log)
@@ -812,7 +812,7 @@ def test_browser_sticks_reach_the_loop(stage, browser):
 
 
 @pytest.mark.alone
-def test_slow_page_delays_nobody(stage, browser):
+def test_slow_page_delays_no_one(stage, browser):
     """The browser stands still: telemetry loses nothing, the ring does not fill, and the page is at the newest instant right after."""
     wait_for(lambda: live(browser), 30)
     with Client(stage.telemetry, stage.command) as client:
@@ -932,7 +932,7 @@ def test_abort_is_whole_and_in_sight_at_every_width(stage, browser, pictures, vi
             wait_for(lambda: browser.value("document.documentElement.scrollWidth <= innerWidth") and browser.value(OUTSIDE) == [], 10)
             for down in ("0", "document.documentElement.scrollHeight"):
                 browser.value(f"window.scrollTo(0, {down})")
-                wait_for(lambda: browser.value(ABORT) is not None, 20)  # a page that connects again is built anew
+                wait_for(lambda: browser.value(ABORT) is not None, 20)  # a page that connects again is rebuilt
                 found = browser.value(ABORT)
                 assert found["inside"] and found["seen"] and not found["cut"], (view, width, found)
                 assert found["wide"] >= 88 and found["tall"] >= 40, "large enough for a finger"

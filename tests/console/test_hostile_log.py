@@ -114,7 +114,7 @@ def run(logs):
 
 
 def clean(browser, where):  # noqa: F811
-    """Nothing ran, nothing was made of the texts, nobody was asked."""
+    """Nothing ran, nothing was made of the texts, no one was asked."""
     assert browser.value("window.hilCanary") is None, where
     assert browser.value(f"[...document.querySelectorAll({json.dumps(MADE)})].map((e) => e.outerHTML.slice(0, 200))") == [], where
     assert not [url for url in browser.requests if "canary" in url], where

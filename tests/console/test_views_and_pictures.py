@@ -83,7 +83,7 @@ def test_a_mechanism_brings_its_picture_along(tmp_path, monkeypatch):
 
 
 def test_an_unknown_unit_is_two_flanges():
-    for table in ({}, {"part": "nobody"}, {"part": 3}):
+    for table in ({}, {"part": "unknown"}, {"part": 3}):
         unit = picture_of(table)
         assert type(unit) is UnitPicture and unit.MIMIC is ONE_PROBE
         assert [shape.name for shape in unit.looks.shapes] == ["target port", "active port"]

@@ -72,7 +72,7 @@ def test_gradient_is_the_derivative_and_continuous():
 
 
 def test_far_is_certain_and_near_the_surface_rare():
-    """No point of a ball that is said to be far has phi <= 0 by trimesh or by the field, and no gradient is longer than 2."""
+    """No point of a ball that is reported to be far has phi <= 0 by trimesh or by the field, and no gradient is longer than 2."""
     body, rng = cone(sections=48), np.random.default_rng(5)
     f, radius = field(body), 0.03
     centres = rng.uniform(body.bounds[0] - 0.2, body.bounds[1] + 0.2, (1500, 3))

@@ -154,7 +154,7 @@ def test_latch_work_equals_spring_energy():
     assert np.trapezoid(force, xs) == pytest.approx(stored, rel=1e-3)
 
 
-def test_bottomed_latch_is_told():
+def test_bottomed_latch_is_reported():
     latch = LatchInSocket(SOCKET, (0.0, 0.05), LATCH | {"angle_max": 0.05})
     assert pressed(latch, 0.02)[3]
 

@@ -23,11 +23,11 @@ from tests.drivers.peers.ethercat_library import Segment
 from tests.drivers.peers.rdt import RdtSensor, Record
 from tests.drivers.peers.serial_sensors import BotaPeer, RobotiqPeer
 
-QUIET_PORT = 9  # of a loopback where nobody listens
+QUIET_PORT = 9  # of a loopback where no one listens
 
 
 def deaf_ends():
-    """A socket pair on whose far end nobody listens, and the name of the link."""
+    """A socket pair on whose far end no one listens, and the name of the link."""
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     return ends, f"fd:{ends[0].fileno()}"
 
@@ -83,8 +83,8 @@ class Sensor(Device):
         self.thread.start()
 
     def absent(self):
-        nobody = {"address": "127.0.0.1", "timeout_s": 0.05, **dict.fromkeys(("stream_port", "http_port", "calibration_port"), QUIET_PORT)}
-        return [nobody | {"scaling": scaling} for scaling in ("given", "tcp", "http")]
+        silent = {"address": "127.0.0.1", "timeout_s": 0.05, **dict.fromkeys(("stream_port", "http_port", "calibration_port"), QUIET_PORT)}
+        return [silent | {"scaling": scaling} for scaling in ("given", "tcp", "http")]
 
     def answer(self):
         self.sensor.socket.settimeout(0.05)

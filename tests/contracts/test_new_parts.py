@@ -202,7 +202,7 @@ PROMISES = {f"{name} {test}": ((role, name), promise) for role, name in PARTS fo
 def test_the_contracts_are_found():
     assert {role: sum(1 for _ in contracts(role)) >= 4 for role, _ in PARTS} == {role: True for role, _ in PARTS}
     assert "my_scaled test_stages.test_a_log_brings_numbers_but_never_steers" in PROMISES
-    assert "wrist test_ports.test_silence_is_said_and_leaves_the_last_values" in PROMISES
+    assert "wrist test_ports.test_silence_is_reported_and_leaves_the_last_values" in PROMISES
     assert "pad test_mechanisms.test_deterministic" in PROMISES
 
 
@@ -240,7 +240,7 @@ def stand_run(package, tmp_path_factory):
         with opened_in_order(ports):
             for _, box in boxes.values():
                 box.opened()
-            boxes["wrench_sensor"][1].say(50, *[9] * 6)  # comes before the loop begins: nobody is to see it, nor miss those before it
+            boxes["wrench_sensor"][1].say(50, *[9] * 6)  # comes before the loop begins: no one is to see it, nor miss those before it
             context["sensor_scale"] = next(port.sensor_scale for port in ports if hasattr(port, "sensor_scale"))
             test = assembly.finish(config, context, ports)
             writer = LogWriter(folder / "run.mcap", header(test, "stand", "live", {}))
@@ -360,7 +360,7 @@ def test_mechanism_is_drawn_from_its_declaration(pad_run):
 
     declared = windows(picture_of({"part": "pad", "stiffness_n_per_m": 1.0}))
     assert declared.count("wires") == 1 and declared.count("bars") == 1
-    assert windows(picture_of({"part": "nobody"})) != declared
+    assert windows(picture_of({"part": "unknown"})) != declared
 
 
 def test_dynamics_are_simulated_and_replayed(package, tmp_path):
@@ -382,9 +382,9 @@ def test_dynamics_are_simulated_and_replayed(package, tmp_path):
 def test_prediction_knows_the_compensator_by_its_line(package, tmp_path):
     def predicted(*keys):
         settings = [word for key in keys for word in ("--set", f"compensation.{key}")]
-        assert cli.main(["predict", CONTACT, *settings, "--json", str(tmp_path / "said.json")]) in (0, 1)
-        said = json.loads((tmp_path / "said.json").read_text())
-        return [mode["restitution"] for mode in said["modes"] if mode["judged"]]
+        assert cli.main(["predict", CONTACT, *settings, "--json", str(tmp_path / "reported.json")]) in (0, 1)
+        reported = json.loads((tmp_path / "reported.json").read_text())
+        return [mode["restitution"] for mode in reported["modes"] if mode["judged"]]
 
     bare, same, less = predicted("part=none"), predicted("part=my_scaled"), predicted("part=my_scaled", "scale=0.5")
     assert bare and same == bare
@@ -435,8 +435,8 @@ def test_verb_is_found_in_its_folder(pad_run, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(verbs, "__path__", [*verbs.__path__, str(tmp_path)])
     try:
         assert cli.main(["--help"]) == 0 and "length of a run" in capsys.readouterr().out
-        assert cli.main(["duration", str(pad_run.path), "--json", str(tmp_path / "said.json")]) == 0
+        assert cli.main(["duration", str(pad_run.path), "--json", str(tmp_path / "reported.json")]) == 0
         assert f"{pad_run.ticks} ticks" in capsys.readouterr().out
-        assert json.loads((tmp_path / "said.json").read_text())["ticks"] == pad_run.ticks
+        assert json.loads((tmp_path / "reported.json").read_text())["ticks"] == pad_run.ticks
     finally:
         sys.modules.pop("hil_server.verbs.duration", None)

@@ -87,7 +87,7 @@ def opened(made):
 
 
 def run(port, device, samples, damaged=(), write=True):
-    """The samples after `read`, tick by tick; the port's own fields of one tick go on into the next, as in the loop."""
+    """The samples after `read`, tick by tick; the port's own fields of one tick continue into the next, as in the loop."""
     aux, out = port.read(samples[0].copy()), []
     own = [field for field, *rest in FIELDS if rest[4] == "ports"]
     for k, given in enumerate(samples):
@@ -166,7 +166,7 @@ def test_open_and_close_leave_nothing_open(made, role, name):
 
 
 @all_ports
-def test_nothing_is_said_before_open(made, stream, role, name):
+def test_nothing_is_reported_before_open(made, stream, role, name):
     """Before `open` a port of hardware sends nothing, has no data and moves no value."""
     port, device = made(role, name)
     samples = stream(3)
@@ -249,13 +249,13 @@ def test_counters_never_fall(opened, stream, role, name):
 
 
 @talking_ports
-def test_silence_is_said_and_leaves_the_last_values(opened, stream, role, name):
+def test_silence_is_reported_and_leaves_the_last_values(opened, stream, role, name):
     port, device = opened(role, name, **DEVICES[role, name].QUICK)
     status, bits, values = HARDWARE[role]
     last = run(port, device, stream(5))[-1]
     kept, end = {field: last[field].tobytes() for field in values}, time.monotonic() + 10.0
     while not np.all(last[status] & BITS[bits]["no_data"]):
-        assert time.monotonic() < end, "silence is never said"
+        assert time.monotonic() < end, "silence is never reported"
         last["time_ns"] += PERIOD
         port.read(last)
         assert {field: last[field].tobytes() for field in values} == kept
@@ -333,7 +333,7 @@ def test_clock_ticks_on_its_grid_and_ends(name):
 
 @all_clocks
 def test_clock_writes_only_its_fields(name):
-    """Nobody else writes here but the stages: the inputs of the ports stay as they were."""
+    """No one else writes here but the stages: the inputs of the ports stay as they were."""
     line, block = timed_line(name, 20, **SOFT.get(name, {}))
     before = line.sample
     line.run()

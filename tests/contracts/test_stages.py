@@ -64,7 +64,7 @@ def test_snapshot_and_restore_give_the_same_bits(build, stream, role, name):
     once = run(part, stream(40, seed=4))
     part.restore(snapshot)
     assert run(part, stream(40, seed=4)) == once
-    # the snapshot is the whole state: another instance goes on from it
+    # the snapshot is the whole state: another instance continues from it
     other = build(role, name)
     other.restore(snapshot)
     assert run(other, stream(40, seed=4)) == once
@@ -117,8 +117,8 @@ def test_every_wrong_parameter_is_named(keys, role, name):
             with pytest.raises(ConfigurationError) as caught:
                 check_part(role, name, good | {p.key: value}, "file.toml")
             unit = "" if p.unit == "-" or p.kind in ("str", "bool", "table") else p.unit
-            said = [line for line in caught.value.faults if f"{name}.{p.key}" in line and "must be" in line and unit in line]
-            assert said, (p.key, value, caught.value.faults)
+            reported = [line for line in caught.value.faults if f"{name}.{p.key}" in line and "must be" in line and unit in line]
+            assert reported, (p.key, value, caught.value.faults)
         if p.required:
             with pytest.raises(ConfigurationError, match=f"{p.key}: required key is missing"):
                 check_part(role, name, {k: v for k, v in good.items() if k != p.key})

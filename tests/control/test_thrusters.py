@@ -326,7 +326,7 @@ def test_the_hold_ends_with_the_request_and_in_indicator_mode_with_the_contact()
         assert one.snapshot() == part(**keys).snapshot()
 
 
-def test_a_snapshot_in_the_middle_of_a_pulse_goes_on_to_the_same_bits():
+def test_a_snapshot_in_the_middle_of_a_pulse_continues_to_the_same_bits():
     one, other = part(), part()
     sample = free("attitude", "press")
     one.step(sample)

@@ -52,7 +52,7 @@ def object_dictionary(kind):
 
 
 class FarBus(FrameBus):
-    """The bus of a library's devices on the far end of a socket pair: a frame that nobody takes is lost, and no heartbeat outlives it."""
+    """The bus of a library's devices on the far end of a socket pair: a frame that no one takes is lost, and no heartbeat outlives it."""
 
     def __init__(self, far):
         far.setblocking(False)  # a heartbeat that waits in `send` for a port that does not read would find the link closed
@@ -107,7 +107,7 @@ class LibraryDrives:
             self.network.subscribe(0x200 + n, lambda _, data, __, n=n: self.commanded(n, bytes(data)))
             node = self.nodes[n] = canopen.LocalNode(n, object_dictionary(self.kind))
             self.network.add_node(node)
-            node.add_write_callback(lambda n=n, **said: self.written(n, **said))
+            node.add_write_callback(lambda n=n, **reported: self.written(n, **reported))
             self.put(n, *((0x6064, 0) if self.kind == 402 else (0x6601, 1)), -4, self.positions[n - 1])
             self.show(n, self.status[n])
             self.put(n, 0x1803, 1, 4, 0x480 + n)
@@ -178,7 +178,7 @@ class LibraryDrives:
     def close(self):
         if self.network.bus is not None:
             self.network.disconnect()
-        self.far.close()  # first: then a port that is still open finds at once that nobody answers
+        self.far.close()  # first: then a port that is still open finds at once that no one answers
         for port in self.ports:
             port.close()
         self.near.close()

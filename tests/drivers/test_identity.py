@@ -43,10 +43,10 @@ def test_every_part_of_an_identity_counts(key):
 
 
 def test_a_key_that_a_device_does_not_say_is_none():
-    said = {key: value for key, value in DRIVES[0].items() if key != "alias"}
-    compare("node 1", 0, said, DRIVES)
+    reported = {key: value for key, value in DRIVES[0].items() if key != "alias"}
+    compare("node 1", 0, reported, DRIVES)
     with pytest.raises(WrongDeviceError, match="alias is 0 at the device, 5"):
-        compare("node 1", 0, said, [DRIVES[0] | {"alias": 5}])
+        compare("node 1", 0, reported, [DRIVES[0] | {"alias": 5}])
 
 
 def test_drives_that_say_the_same_are_named():

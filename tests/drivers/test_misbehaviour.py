@@ -228,18 +228,18 @@ def other_frame_kinds(turn: Turn) -> None:
 
 
 def strangers_on_the_bus(turn: Turn) -> None:
-    """A node that nobody asked for: its TPDO, emergency, heartbeat."""
+    """A node that no one asked for: its TPDO, emergency, heartbeat."""
     turn.bus[0] = [Frame(TPDO[0] + 100, b"\x08\0\0\0\0\0"), Frame(EMCY + 100, b"\x10\x23\x01\0\0\0\0\0"), Frame(HEARTBEAT + 100, b"\x04")]
 
 
 def echo(turn: Turn) -> None:
-    """The master's own frames come back, as some adapters do it, and an SDO answer that nobody asked for."""
+    """The master's own frames come back, as some adapters do it, and an SDO answer that no one asked for."""
     setpoints = [Frame(RPDO[0] + i + 1, bytes(6)) for i in range(3)]
     turn.bus[0] = [Frame(SYNC), *setpoints, Frame(SDO_ANSWER + AXIS + 1, b"\x80\x41\x60\x00\x21\x00\x00\x08")]
 
 
 def flood(turn: Turn) -> None:
-    """Two hundred frames for nobody in every tick, before and behind the answers."""
+    """Two hundred frames for no one in every tick, before and behind the answers."""
     turn.answers[0] = [Frame(0x7E0 + k % 16, bytes(8)) for k in range(100)] + turn.answers[0]
     turn.bus[0] = [Frame(0x300 + k % 100, bytes(8)) for k in range(100)]
 
@@ -415,7 +415,7 @@ DRIVES = [
     Case("one TPDO of the wrong length", short_tpdo(when=lambda n: n == 0)),
     Case("a TPDO of the wrong length beside every good one", short_tpdo(when=lambda n: True, beside=True), "bus_fault", shown=5),
     Case("remote and extended frames", other_frame_kinds),
-    Case("frames of a node that nobody knows", strangers_on_the_bus),
+    Case("frames of a node that no one knows", strangers_on_the_bus),
     Case("the master's own frames come back", echo),
     Case("flood of foreign frames", flood),
     Case("heartbeat of one drive stops", heartbeats_stop(AXIS), "drive_heartbeat_lost", shown=HEARTBEAT_LOST, ticks=HEARTBEAT_LOST + 50),
@@ -481,7 +481,7 @@ def test_misbehaviour(tmp_path, case, device):
         assert until <= {case.fault, *case.also}, f"other faults before it or with it: {until}"
         shown = case.shown(records) if callable(case.shown) else BEFORE + case.shown
         assert BEFORE <= tick <= shown + 2, f"{tick - shown} ticks after the evidence"
-    # and nothing that any device said made a setpoint jump, or the master break the protocol
+    # and nothing that any device reported made a setpoint jump, or the master break the protocol
     step = stand.config.stand["platform"]["leg_rate_max_m_s"] * stand.period_ms * 1e-3 * COUNTS_PER_METRE
     assert max(drive.largest_step for drive in stand.drives) <= step + 1
     assert [drive.refused for drive in stand.drives] == [[]] * 6
@@ -551,7 +551,7 @@ def test_a_drive_that_is_left_alone_stops_by_itself(tmp_path, profile, fault, en
             assert drive.drive_state == fault and drive.state == (PRE_OPERATIONAL if ends == "heartbeat" else OPERATIONAL)
 
 
-def test_a_drive_keeps_what_it_is_told_for_its_own_protection(tmp_path):
+def test_a_drive_keeps_the_settings_of_its_own_protection(tmp_path):
     with LockstepStand(tmp_path, "cia402") as stand:
         platform, options = stand.config.stand["platform"], (0x6007, 0x605A, 0x605B, 0x605C, 0x605D, 0x605E)
         for drive in stand.drives:

@@ -347,7 +347,7 @@ def test_latching_and_release_keep_momentum_and_do_not_bump(crafts):
     assert np.abs(records["X_TA"][1] - records["X_TA"][0]).max() < 1e-14
     assert aux[1:1501, AUX["latch_drift"]].max() < 1e-5
     assert np.abs(records["X_TA"][1501] - records["X_TA"][1500]).max() < 1e-5
-    # the positions of both vehicles go on as the velocities say
+    # the positions of both vehicles continue as the velocities say
     for place, rate in (("X_NV", "V_NV"), ("X_NC", "V_NC")):
         jump = np.diff(records[place][:, :3], axis=0) / PERIOD - records[rate][1:, :3]
         assert np.abs(jump).max() < 1e-4

@@ -90,7 +90,7 @@ def test_the_operator_takes_the_joint_away():
 
 
 def test_names_for_a_control():
-    """Joints that are driven at some time, and actuators with what they do to a rigid craft; a wheel is none of the driven joints."""
+    """Joints that are driven at some time, and actuators with what they do to a rigid craft; a wheel is not a driven joint."""
     craft = equipped()
     part = make(pair(craft, settings(arm(), link0={"mode": "driven"})),
                 joint_changes=[{"craft": "target", "joint": "link2", "mode": "driven", "event": "capture"}])  # fmt: skip

@@ -46,10 +46,10 @@ def test_contact_ends_below_its_force_and_after_its_time():
     run = Run()
     run.tick((30, 0, 0))
     for _ in range(20):
-        assert run.tick((10.001, 0, 0)) == set()  # not below contact_off_n: it goes on
+        assert run.tick((10.001, 0, 0)) == set()  # not below contact_off_n: it continues
     for _ in range(4):
         assert run.tick((9.999, 0, 0)) == set()
-    run.tick((10.001, 0, 0))  # the time begins anew
+    run.tick((10.001, 0, 0))  # the time starts again
     for _ in range(4):
         assert run.tick((9.999, 0, 0)) == set() and run.s["contact"][0] == 1
     assert run.tick((9.999, 0, 0)) == {"contact_end"} and run.s["contact"][0] == 0
@@ -107,7 +107,7 @@ def test_without_every_phase_only_the_closed_loop_has_contacts(phase):
 
 
 @pytest.mark.parametrize("phase", sorted(PHASE))
-def test_a_loaded_interface_is_told_in_every_phase(phase):
+def test_a_loaded_interface_is_reported_in_every_phase(phase):
     """Before the test it is no first contact of it; signals of the mechanism count in the loop only."""
     for motion in ("follow_profile", "free", "freeze"):
         run = Run()
@@ -119,7 +119,7 @@ def test_a_loaded_interface_is_told_in_every_phase(phase):
         assert run.s["first_contact_time"][0] == (-1.0 if before else pytest.approx(0.001))
 
 
-def test_a_contact_goes_on_into_the_retreat():
+def test_a_contact_continues_into_the_retreat():
     run = Run()
     run.tick((30, 0, 0))
     assert run.tick((30, 0, 0), phase=PHASE["retreat"]) == set() and run.s["contact"][0] == 1

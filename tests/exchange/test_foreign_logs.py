@@ -97,9 +97,9 @@ def test_recording_goes_through_the_line_to_its_end(tmp_path, capsys):
     assert code == 0 and told["points"] == told["ticks"] == log.ticks == points == 6268
     assert told["end"] == "end of the recording" and told["trip"] is None
     assert [fault["name"] for fault in told["faults"]] == ["tare_drift"], "the weight of the tool is in the recording"
-    said = capsys.readouterr().out
+    reported = capsys.readouterr().out
     for words in ("6268 ticks of 6268 points", "taken as ideal", "no weight is subtracted", "tare_drift at tick"):
-        assert words in said
+        assert words in reported
     r, wrench = log.records, read_csv(BASELINE).stack(("fx", "fy", "fz", "tx", "ty", "tz"))
     assert wrench[:, 0].min() - 1e-3 < r["F_S"][:, 0].min() and r["F_S"][:, 0].max() < wrench[:, 0].max() + 1e-3, "nothing taken off"
     assert set(r["motion"][1:]) == {CODES["motion"]["free"]} and r["safety_state"][2:].max() == 0
@@ -129,7 +129,7 @@ def never_equal(n):
     return 1e-9 * (-1.0) ** np.arange(n)
 
 
-def test_what_a_stand_could_not_have_followed_is_told_and_the_model_goes_on(tmp_path, capsys):
+def test_what_a_stand_could_not_have_followed_is_reported_and_the_model_continues(tmp_path, capsys):
     """A constant push of 50 N for eight seconds leads out of any stroke."""
     t = np.arange(0.0, 8.0, 1e-3)
     columns = {name: np.full(len(t), -50.0 if name == "fx" else 0.0) for name in ("fx", "fy", "fz", "tx", "ty", "tz")}
@@ -138,7 +138,7 @@ def test_what_a_stand_could_not_have_followed_is_told_and_the_model_goes_on(tmp_
     code, told, log = imported(tmp_path, "stand_configs/programmes/elastic_contact.toml", source=source)
     assert code == 1 and told["ticks"] == told["points"] == len(t) and told["trip"]["name"] == "stroke_limit"
     assert f"stroke_limit at tick {told['trip']['tick']}" in capsys.readouterr().out
-    # the model went on after it: constant force, constant acceleration
+    # the model continued after it: constant force, constant acceleration
     speed, after = log.records["V_NC"][:, 0], told["trip"]["tick"]
     assert np.ptp(np.diff(speed[after:])) < 1e-6 * np.ptp(speed) and abs(speed[-1] - speed[after]) > 0.1
     assert replay(log.path, verify=True)["equal"]

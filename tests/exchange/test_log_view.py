@@ -178,7 +178,7 @@ def test_one_changed_bit_is_named(write_run, make_bounce, tmp_path):
 
 
 def test_chunks_out_of_order_are_read_as_the_whole_log_reads_them(write_run, make_bounce, tmp_path):
-    """The second half again behind the end: what does not go on is left out."""
+    """The second half again behind the end: what does not continue is left out."""
     whole = read_log(write_run(make_bounce(seconds=0.6)))
     writer = LogWriter(tmp_path / "twice.mcap", whole.header)
     for part in (whole.records[:400], whole.records[200:350], whole.records[400:]):

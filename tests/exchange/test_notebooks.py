@@ -74,9 +74,9 @@ def simulated(folder, *settings, base=None):
 @pytest.mark.filterwarnings("ignore")  # of the libraries that run a notebook
 def test_docking(tmp_path):
     log = simulated(tmp_path / "run", "guidance.settle_s=0.05", "test.duration_max_s=8.0")
-    said = executed("docking", tmp_path, LOG=log)
-    assert "the log is whole" in said and "contact" in said
-    share = float(said.partition("largest difference ")[2].partition(" %")[0])
+    reported = executed("docking", tmp_path, LOG=log)
+    assert "the log is whole" in reported and "contact" in reported
+    share = float(reported.partition("largest difference ")[2].partition(" %")[0])
     assert share < 2.0, "the force does not explain the motion"
     (text,) = re.findall(r"```python\n(.*?)```", (NOTEBOOKS.parent / "results.md").read_text(), re.DOTALL)
     printed, named = io.StringIO(), '"runs/try/run.mcap"'
@@ -95,9 +95,9 @@ def test_rehearsal(tmp_path):
                   f"test.operator={name}", base="programmes/berthing_operator.toml")
         for name, miss in (("ada", 0.02), ("blind", 0.04))
     ]  # fmt: skip
-    said = executed("rehearsal", tmp_path, LOGS=logs)
+    reported = executed("rehearsal", tmp_path, LOGS=logs)
     peaks = {Path(log).parent.name: np.linalg.norm(open_log(log).phase("contact")["F_T"].values[:, :3], axis=1).max() for log in logs}
-    assert f"the gentler attempt: {min(peaks, key=peaks.get)}" in said and "overshoots" in said
+    assert f"the gentler attempt: {min(peaks, key=peaks.get)}" in reported and "overshoots" in reported
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -108,7 +108,7 @@ def test_campaign(tmp_path):
     results = execution.read_results(folder).to_pandas()
     worst = int(results.number[results.peak_fx_n.argmax()])
     rerun(plan, [worst], plan.conditions(), folder)
-    said = executed("campaign", folder.parent, FOLDER=str(folder))
+    reported = executed("campaign", folder.parent, FOLDER=str(folder))
     captured = int(results.captured.sum())
     peak = f"{results.peak_fx_n.max():.0f} N"
-    assert f"{captured} of 6 captured" in said and f"case {worst}: {peak}" in said and f"table: {peak}" in said
+    assert f"{captured} of 6 captured" in reported and f"case {worst}: {peak}" in reported and f"table: {peak}" in reported

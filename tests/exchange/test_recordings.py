@@ -111,8 +111,8 @@ def test_the_verb_names_the_run_and_draws_it(logs, flight, tmp_path, capsys):
     assert (folder / file).exists()
     some = [str(logs[k].path) for k in (3, FLOWN, 7)]
     assert main(["compare", str(folder / "flight.toml"), *some, "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert f"against {FLOWN}\n" in said and "impulse of the contact on the active craft" in said
+    reported = capsys.readouterr().out
+    assert f"against {FLOWN}\n" in reported and "impulse of the contact on the active craft" in reported
     page = (tmp_path / "flight_and_runs.html").read_text()
     assert "It matches best 13" in page and page.count("<img") + page.count("<svg") >= 1
     impulse = recordings.reconstructed(flight, Run(logs[FLOWN]), recordings.match(flight, Run(logs[FLOWN])))["active"]
@@ -132,12 +132,12 @@ def test_correlations_at_all_shifts_are_numpys():
             assert np.isnan(found[zero + shift])
 
 
-def test_what_is_wrong_is_said(tmp_path, logs, flight):
+def test_what_is_wrong_is_reported(tmp_path, logs, flight):
     (tmp_path / "a.csv").write_text("t_s,a\n0.0,1.0\n0.1,2.0\n")
     text = '[recorded]\nname = "x"\n[[stream]]\nfile = "a.csv"\n[stream.columns]\n{}\n'
-    for columns, said in (("b = \"F_T[0]\"", "no column b"), ("a = 3", "a channel, or"), ("", "at least one")):
+    for columns, reported in (("b = \"F_T[0]\"", "no column b"), ("a = 3", "a channel, or"), ("", "at least one")):
         (tmp_path / "r.toml").write_text(text.format(columns))
-        with pytest.raises(ConfigurationError, match=said):
+        with pytest.raises(ConfigurationError, match=reported):
             recordings.load(tmp_path / "r.toml")
     with pytest.raises(UsageError, match=r"no channel 'nonsense\[0\]'"):
         channel(Run(logs[0]), "nonsense[0]")
@@ -205,7 +205,7 @@ def test_the_right_run_is_ranked_first_beside_a_wrong_mass(other_unit):
     assert ranked[0].run == "right" and ranked[0].matches and ranked[0].score > ranked[1].score + 0.05
 
 
-def test_what_matches_none_is_said(other_unit, tmp_path):
+def test_what_matches_none_is_reported(other_unit, tmp_path):
     recording, runs, _ = other_unit
     ranked = recordings.best_run(recording, [Run(runs[name]) for name in ("fast", "aside")])
     assert not ranked[0].matches

@@ -81,7 +81,7 @@ def test_twist_passes_a_first_order_low_pass(corner):
 @pytest.mark.parametrize("leg", range(6))
 @pytest.mark.parametrize("length", [0.0, -4.0, np.nan])
 def test_a_missing_leg_leaves_the_last_pose(leg, length):
-    """No length, or none that can be: said in the status; then the next good tick goes on."""
+    """No length, or none that can be: reported in the status; then the next good tick continues."""
     platform = plain.platform()
     T_WP = somewhere(platform, 3)
     stage, s = part(platform), sample(platform, T_WP, V_WP)
@@ -97,7 +97,7 @@ def test_a_missing_leg_leaves_the_last_pose(leg, length):
         plain.same_pose(s["X_WP_measured"][0], T_WP)
 
 
-def test_legs_that_fit_no_pose_are_said_and_change_nothing():
+def test_legs_that_fit_no_pose_are_reported_and_change_nothing():
     platform = plain.platform()
     stage, s = part(platform), sample(platform, somewhere(platform, 4))
     stage.step(s)
@@ -121,7 +121,7 @@ def test_steps_a_tick_decide_how_far_a_jump_may_be():
         plain.same_pose(s["X_WP_measured"][0], T_WP if status else far)
 
 
-def test_near_singular_is_said():
+def test_near_singular_is_reported():
     """A limit of the condition below that of the pose stands in for a pose beside a singularity."""
     T_WP = plain.moved(plain.matrix_of(plain.platform().neutral_pose), [0.1, 0.1, 0.0, 0.6, 0.2, 0.0])
     value = plain.condition(plain.platform(), T_WP)

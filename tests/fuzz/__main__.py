@@ -1,7 +1,7 @@
 """`python -m tests.fuzz --count 1000000`: hostile inputs to everything that reads what somebody else wrote.
 
 `--target NAME --first N --count 1` runs one input again; `--show` prints it. The report says per target how many inputs were answered and
-refused, the worst memory and the worst processor time; a crash, a hang, an error that nobody caught, more than 1 GB or 2 s fails.
+refused, the worst memory and the worst processor time; a crash, a hang, an error that no one caught, more than 1 GB or 2 s fails.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Runs targets in processes of their own: a crash, a hang, an error that nobody caught, too much memory or time is a finding.
+"""Runs targets in processes of their own: a crash, a hang, an error that no one caught, too much memory or time is a finding.
 
-An input is its target, the seed and its number: a worker makes it anew from these three. Before every input the worker writes its number
-into a file that the parent reads when the worker dies or stands still; the next worker goes on behind it.
+An input is its target, the seed and its number: a worker rebuilds it from these three. Before every input the worker writes its number
+into a file that the parent reads when the worker dies or stands still; the next worker continues behind it.
 """
 
 import faulthandler
@@ -56,7 +56,7 @@ class Result:
 
 
 def run_target(name: str, count: int, seed: int, limited: bool = True, first: int = 0) -> Result:
-    """`count` inputs of a target; a worker that dies or hangs is a finding, and its successor goes on behind the input."""
+    """`count` inputs of a target; a worker that dies or hangs is a finding, and its successor continues behind the input."""
     result = Result(name)
     at, end = first, first + count
     with tempfile.NamedTemporaryFile() as progress:
@@ -64,14 +64,14 @@ def run_target(name: str, count: int, seed: int, limited: bool = True, first: in
             Path(progress.name).write_bytes(BEFORE)
             command = [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz", "--worker", name, "--seed", str(seed), "--first", str(at),
                        "--count", str(end - at), "--progress", progress.name, *([] if limited else ["--no-limits"])]  # fmt: skip
-            with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
-                worker = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=errors)
+            with tempfile.TemporaryFile() as reported, tempfile.TemporaryFile() as errors:
+                worker = subprocess.Popen(command, cwd=ROOT, stdout=reported, stderr=errors)
                 hung = _watch(worker, Path(progress.name))
                 place = Path(progress.name).read_bytes()[:8]
                 last = at - 1 if place == BEFORE else int.from_bytes(place, "little")
-                said.seek(0)
+                reported.seek(0)
                 errors.seek(0)
-                report, noise = said.read().decode(errors="replace"), errors.read().decode(errors="replace")
+                report, noise = reported.read().decode(errors="replace"), errors.read().decode(errors="replace")
             if worker.returncode == 0 and report:
                 _add(result, json.loads(report.splitlines()[-1]))
                 break

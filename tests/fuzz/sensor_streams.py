@@ -170,21 +170,21 @@ def collided(rng: random.Random, records: list[bytes], sealed: Callable[[bytes],
 
 @dataclass
 class Verdict:
-    """What became of one stream. wrong: believed records that nobody sent, with their own fault (said) or without."""
+    """Outcome of one stream. wrong: believed records that no one sent, with their own fault (reported) or without."""
 
     wrong_said: int = 0
     wrong_unsaid: int = 0
     out_of_order: int = 0  # believed records that had been sent, but not in this order, without a fault
     late: int = 0  # whole records after the damage that were not believed
-    silent: int = 0  # 1: something is missing or wrong, and nothing was said
+    silent: int = 0  # 1: something is missing or wrong, and nothing was reported
     suspects: int = 0
     newest: int = -1  # highest number of a believed record
-    said: int = 0  # all bits of sensor_status
-    taken: list[int | None] = field(default_factory=list)  # numbers of the believed records; None: nobody sent it
+    reported: int = 0  # all bits of sensor_status
+    taken: list[int | None] = field(default_factory=list)  # numbers of the believed records; None: no one sent it
 
     def take_tick(self, sent: dict[tuple, int], believed: list[tuple[tuple, int]], seen: int) -> None:
-        """A tick of a port that is asked or sent records one by one; what it believes is said by any fault of the same tick."""
-        self.said |= seen
+        """A tick of a port that is asked or sent records one by one; what it believes is reported by any fault of the same tick."""
+        self.reported |= seen
         for values, status in believed:
             n = sent.get(values)
             if n is None:
@@ -209,13 +209,13 @@ def judged(sensor, port, clean: bytes, rng: random.Random, kind: str) -> Verdict
     records, before, damaged, after = damaged_stream(sensor, rng, kind)
     port.restore(clean)
     sent = {sensor.values(record): k for k, record in enumerate(records)}
-    verdict, newest, said, taken = Verdict(), -1, 0, []
+    verdict, newest, reported, taken = Verdict(), -1, 0, []
     data = before + damaged + after
     while data:
         size = rng.choice((1, 7, 16, 37, 64, 200, len(data)))
         believed, seen = port.feed(data[:size])
         data = data[size:]
-        said |= seen
+        reported |= seen
         for values, status in believed:
             k = sent.get(values)
             if k is None:
@@ -228,7 +228,7 @@ def judged(sensor, port, clean: bytes, rng: random.Random, kind: str) -> Verdict
     # the first record of all is only compared with; behind the damage the cut may have left the end of another one
     verdict.late = next((n for n, k in enumerate(range(LAST, COUNT)) if k in taken), COUNT)
     missing = set(range(1, COUNT)) - set(taken)
-    verdict.silent = int(bool(missing or verdict.wrong_said or verdict.wrong_unsaid) and not said)
+    verdict.silent = int(bool(missing or verdict.wrong_said or verdict.wrong_unsaid) and not reported)
     verdict.suspects = port.counters()["suspect"]
     return verdict
 
@@ -243,7 +243,7 @@ def port_of(name: str, **keys):
 
 
 def tally(sensor, port, seed: str, count: int) -> dict[str, Counter]:
-    """Damage → what became of `count` streams in all."""
+    """Damage → outcomes of `count` streams in all."""
     judge, damage = judged, DAMAGE
     if isinstance(sensor, AtiCan):
         judge, damage = judged_on_can, {**CAN_DAMAGE, "mixed": can_mixed}
@@ -265,7 +265,7 @@ def tally(sensor, port, seed: str, count: int) -> dict[str, Counter]:
 
 
 def collisions(sensor, port, seed: str, count: int) -> Counter:
-    """What becomes of `count` damaged records whose checksum is right."""
+    """Outcomes of `count` damaged records whose checksum is right."""
     clean, found = port.snapshot(), Counter()
     if isinstance(sensor, AtiCan):
         return can_collisions(sensor, port, seed, count)
@@ -283,11 +283,11 @@ def collisions(sensor, port, seed: str, count: int) -> Counter:
             # the values may be the right ones: what was damaged is stamp, status or temperature
             right = sensor.values(made) == sensor.values(records[k])
             found["values right" if right else "not believed"] += 1
-            found["not believed and unsaid"] += not seen and not right
+            found["not believed and unreported"] += not seen and not right
         elif all(status for _, status in wrong):
-            found["believed, said"] += 1
+            found["believed, reported"] += 1
         else:
-            found["believed, unsaid"] += 1
+            found["believed, unreported"] += 1
             pairs = zip(sensor.values(made), sensor.values(records[k]), sensor.RANGES, strict=True)
             error = max(abs(a - b) / r for a, b, r in pairs)
             found["largest error, 1e-3 of range"] = max(found["largest error, 1e-3 of range"], round(1000 * error))
@@ -383,7 +383,7 @@ def can_mixed(rng: random.Random, frames: list[bytes], sensor: AtiCan) -> list[t
 
 
 def judged_on_can(sensor: AtiCan, port, clean: bytes, rng: random.Random, kind: str) -> Verdict:
-    """A run of ticks in which the port asks and a sensor answers; a wrong sample is said when the tick that believes it has any fault."""
+    """A run of ticks in which the port asks and a sensor answers; a wrong sample counts as reported when its tick has any fault."""
     port.restore(clean)
     samples = sensor.samples(rng)
     sent = {sensor.values(gauges): k for k, gauges in enumerate(samples)}
@@ -403,7 +403,7 @@ def judged_on_can(sensor: AtiCan, port, clean: bytes, rng: random.Random, kind: 
                 ended = max(ended, k + 1 + later if k in hurt else LAST)
     whole = [k for k in answered if k >= ended]
     verdict.late = next((n for n, k in enumerate(whole) if k in verdict.taken), COUNT)
-    verdict.silent = int(bool(set(answered[1:]) - set(verdict.taken)) and not verdict.said)
+    verdict.silent = int(bool(set(answered[1:]) - set(verdict.taken)) and not verdict.reported)
     verdict.suspects = port.counters()["suspect"]
     return verdict
 
@@ -429,13 +429,13 @@ def can_collisions(sensor: AtiCan, port, seed: str, count: int) -> Counter:
         found["streams"] += 1
         if not believed:
             found["not believed"] += 1
-            found["not believed and unsaid"] += not seen
+            found["not believed and unreported"] += not seen
         elif tuple(hurt) == samples[-1]:
             found["values right"] += 1
         elif seen:
-            found["believed, said"] += 1
+            found["believed, reported"] += 1
         else:
-            found["believed, unsaid"] += 1
+            found["believed, unreported"] += 1
             error = max(abs(a - b) / r for a, b, r in zip(believed[0][0], sensor.values(samples[-1]), sensor.RANGES, strict=True))
             found["largest error, 1e-3 of range"] = max(found["largest error, 1e-3 of range"], round(1000 * error))
     return found
@@ -520,7 +520,7 @@ def judged_on_udp(sensor: OnRobot, port, clean: bytes, rng: random.Random, kind:
         verdict.take_tick(sent, believed, seen)
     verdict.late = next((n for n, k in enumerate(range(LAST + 3, COUNT)) if k in verdict.taken), COUNT)
     # a record that was only overtaken is counted (late) and does no harm
-    verdict.silent = int(bool(set(range(COUNT)) - set(verdict.taken)) and not verdict.said and not port.counters()["late"])
+    verdict.silent = int(bool(set(range(COUNT)) - set(verdict.taken)) and not verdict.reported and not port.counters()["late"])
     return verdict
 
 

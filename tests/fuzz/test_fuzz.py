@@ -19,7 +19,7 @@ def test_hostile_inputs_are_answered_or_refused(name):
 
 
 def test_a_crash_a_hang_and_an_error_are_found(monkeypatch):
-    """The harness itself: a target that does all three, and goes on behind each."""
+    """The harness itself: a target that does all three, and continues behind each."""
     monkeypatch.setattr(harness, "STILL_S", 1.0)
     result = harness.run_target("selftest", 40, seed=1)
     kinds = " ".join(result.findings)

@@ -215,7 +215,7 @@ def test_a_violated_interval_stops_the_sequence_and_the_operator_completes_the_d
     assert run.sequence == "captured" and run.thrust == THRUST
     run.tick("DSG", seconds=0.2)
     assert run.sequence == "manual" and run.thrust == 0.0 and run.sample["mechanism_command"][0] == 0
-    run.tick("DSG", "DK2", seconds=5.0)  # the signal comes after all: the sequence does not go on by itself
+    run.tick("DSG", "DK2", seconds=5.0)  # the signal comes after all: the sequence does not continue by itself
     assert run.sequence == "manual" and run.sample["mechanism_command"][0] == 0
     command(run, "mechanism_drive")
     assert run.tick("DSG", "DK2")["mechanism_command"] & 1
@@ -284,7 +284,7 @@ def test_what_is_not_released_is_held_until_the_operator_says_otherwise():
 
 
 def before_the_test(**keys):
-    """A guidance with its sample, on a stand that does what it is told, at the start pose."""
+    """A guidance with its sample, on a stand that follows its setpoints, at the start pose."""
     part = registry.part("guidance", "docking")(period_s=DT, start=START, settle_s=0.0, **keys)
     sample = np.zeros(1, SAMPLE_DTYPE)
     sample["periods"] = 1
@@ -377,7 +377,7 @@ def test_N7_no_capture_within_ten_seconds_reverses_the_thrust():
     run.tick(seconds=0.1)
     assert run.sequence == "approach" and run.thrust == 0.0
     run.tick("DK1")
-    run.tick(seconds=9.9)  # contact is lost again: the timer goes on
+    run.tick(seconds=9.9)  # contact is lost again: the timer continues
     assert run.sequence == "press" and run.thrust == THRUST
     run.tick("DK1", seconds=0.2)
     assert run.sequence == "retreat" and run.thrust == -THRUST

@@ -156,7 +156,7 @@ def test_lost_record_ends_it_or_is_left_to_the_trip():
     assert run.s["phase"][0] == PHASE["ended"] and run.s["end_cause"][0] == END["record_lost"]
 
 
-def test_abort_is_told_to_the_safety_stage():
+def test_abort_reaches_the_safety_stage():
     run = Run().moving()
     run.tick(command_code=COMMAND["abort"])
     assert run.s["guidance_fault"][0] == BITS["guidance_fault"]["operator_stop"] and run.s["phase"][0] == PHASE["approach"]

@@ -34,7 +34,7 @@ def test_first_tick_places_the_model_and_the_second_lets_it_go():
 
 def test_time_in_contact_counts_skipped_periods_and_nothing_but_a_stop_ends_it():
     stage, s = begun(2)
-    s["faults"] = -1  # every fault there is: recorded, and the model goes on
+    s["faults"] = -1  # every fault there is: recorded, and the model continues
     for periods in (1, 3, 1):
         s["periods"] = periods
         stage.step(s)
@@ -50,7 +50,7 @@ def test_stop_and_park_end_it_at_any_time(command, ticks):
     assert s["phase"][0] == PHASE["ended"] and s["end_cause"][0] == END["stopped"]
 
 
-def test_abort_is_told_to_the_safety_stage_in_its_tick_only():
+def test_abort_reaches_the_safety_stage_in_its_tick_only():
     stage, s = begun(3)
     s["command_code"] = COMMAND["abort"]
     stage.step(s)

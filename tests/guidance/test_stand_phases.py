@@ -1,5 +1,5 @@
 """The stand's own phases, step by step on samples made by hand: the programmed moves against closed forms of the minimum-jerk move, what
-holds, resumes, parks and trips a run, and what is said of its end. The test between them is the docking's."""
+holds, resumes, parks and trips a run, and what is reported of its end. The test between them is the docking's."""
 
 import math
 
@@ -25,7 +25,7 @@ def pose(x, angle_deg=0.0, axis="z"):
 
 
 class Stand:
-    """A docking guidance on a stand that does what it is told: after each tick the achieved pose is the programmed one, but for `error`."""
+    """A docking guidance on a stand that follows its setpoints: after each tick the achieved pose is the programmed one but for `error`."""
 
     def __init__(self, home, **keys):
         keys = dict(speed_max_m_s=0.2, turn_max_deg_s=50.0, acceleration_max_m_s2=10.0, turn_acceleration_max_deg_s2=1000.0, settle_s=0.1,
@@ -108,7 +108,7 @@ def test_each_limit_of_the_programme_mode_governs_the_way_to_the_start(limits, l
     ],
     ids=["near", "too far", "turned a little", "turned too far", "rolled too far"],
 )
-def test_start_pose_is_reached_within_both_tolerances_or_that_is_said(error, arrives):
+def test_start_pose_is_reached_within_both_tolerances_or_the_miss_is_reported(error, arrives):
     stand = Stand(pose(X_START - 0.1), position_tolerance_m=0.003, angle_tolerance_deg=0.2)
     stand.tick()
     stand.error = error
@@ -283,7 +283,7 @@ def test_trip_is_recorded_for_its_time():
     assert ticks * DT == pytest.approx(0.2, abs=1.01 * DT)
 
 
-def test_abort_is_told_to_the_safety_stage_and_changes_nothing_else():
+def test_abort_reaches_the_safety_stage_and_changes_nothing_else():
     stand = Stand(pose(X_START - 0.1))
     stand.until("contact")
     assert stand.tick("abort") == "contact" and stand.now["guidance_fault"] == 1 and stand.end == "none"
@@ -359,7 +359,7 @@ def test_operator_who_gives_up_ends_the_waiting(command):
     assert stand.tick(command) == "ended" and stand.end == "tripped"
 
 
-def test_attempt_begins_the_waiting_anew_and_an_abort_in_it_is_told():
+def test_attempt_restarts_the_waiting_and_an_abort_in_it_is_reported():
     stand = tripped("contact", recover_s=1.0)
     for _ in range(90):
         stand.tick()
@@ -370,7 +370,7 @@ def test_attempt_begins_the_waiting_anew_and_an_abort_in_it_is_told():
         assert stand.tick() == "fault" and stand.now["motion"] == MOTION["freeze"]
 
 
-def test_pose_is_taken_anew_while_a_drive_has_no_power():
+def test_pose_is_taken_again_while_a_drive_has_no_power():
     stand = tripped("contact")
     stand.now["safety_state"] = SAFETY["recovering"]
     stand.tick()

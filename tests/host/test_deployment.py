@@ -75,8 +75,8 @@ def test_the_service_is_clean(tmp_path):
     program.chmod(0o755)
     unit = tmp_path / "hil-server.service"
     unit.write_text(text.replace("/opt/hil-server/bin/hil-server", str(program)).replace("User=stand\n", "User=root\n"))
-    said = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True)
-    assert said.returncode == 0 and "hil-server.service" not in said.stderr, said.stderr
+    reported = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True)
+    assert reported.returncode == 0 and "hil-server.service" not in reported.stderr, reported.stderr
     broken = tmp_path / "broken.service"
     broken.write_text(unit.read_text().replace("LimitRTPRIO=98", "LimitRTPRIO=many"))
     assert "broken.service" in subprocess.run(["systemd-analyze", "verify", str(broken)], capture_output=True, text=True).stderr

@@ -36,7 +36,7 @@ CASES = {
     "many pages": (late(COMPUTE, run_ns=3 * MS, minor=200), Around(), "page_fault"),
     "one page is no excuse for two milliseconds": (late(COMPUTE, run_ns=3 * MS, minor=1), Around(), "own_work"),
     "another one ran": (late(delay_ns=2 * MS), Around(ran=[("stress", 0.9), ("loop", 0.1)]), "other_thread"),
-    "nobody saw who ran": (late(delay_ns=2 * MS), Around(busy=[("stress", 5 * MS)]), "other_thread"),
+    "no one saw who ran": (late(delay_ns=2 * MS), Around(busy=[("stress", 5 * MS)]), "other_thread"),
     "kernel thread of softirqs": (late(delay_ns=2 * MS), Around(ran=[("ksoftirqd/1", 0.9)], softirqs={"NET_RX": 9}), "softirq"),
     "thread of an interrupt": (late(delay_ns=2 * MS), Around(ran=[("irq/24-eth0", 0.9)]), "interrupt"),
     "ready, and the core not free": (late(delay_ns=2 * MS), Around(ran=[("idle", 1.0)], softirqs={"NET_RX": 3}), "softirq"),

@@ -82,8 +82,8 @@ def test_verb_reports_and_judges(tmp_path, capsys):
     motion = ["--motion", "wrench", "--orientation", "orientations", "--accelerometer", "accel"]
     motion = [str(DATA / f"1-baseline_{a}.csv") if not a.startswith("--") else a for a in motion]
     assert main(["calibrate", str(POSES), *motion, "--json", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "0.9323 kg" in said and "4376 records, 698 Hz" in said
+    reported = capsys.readouterr().out
+    assert "0.9323 kg" in reported and "4376 records, 698 Hz" in reported
     import json
 
     result = json.loads(file.read_text())

@@ -81,10 +81,10 @@ def found(stand, sheet):
 
 def test_slopes_to_both_sides_decide_what_is_evidence(stand, sheet, monkeypatch):
     """Two iterations at the machine's own step, the last with slopes to both sides; how much they may differ decides what is kept."""
-    said = []
+    reported = []
     run = played(stand, sheet | TRUE, seconds=2.0)
-    assert fit(run, stand, sheet, FEW[-2:], said.append).kept == 1.0
-    assert sum("at the fine step" in words for words in said) == 2
+    assert fit(run, stand, sheet, FEW[-2:], reported.append).kept == 1.0
+    assert sum("at the fine step" in words for words in reported) == 2
     monkeypatch.setattr("hil_server.identify.stand.ROUGH", 1e-9)
     assert fit(run, stand, sheet, FEW[-2:]).kept < 0.9
 
@@ -107,7 +107,7 @@ def test_small_signal_response_of_what_was_found(found, stand, sheet):
     assert np.abs(20 * np.log10(np.abs(own))).max() < 0.05 and np.abs(np.degrees(np.angle(own))).max() < 0.3
 
 
-def test_what_the_lengths_alone_cannot_say_is_said(stand, sheet):
+def test_what_the_lengths_alone_cannot_show_is_reported(stand, sheet):
     """The drive divides by the valve's flow, so that it cancels but for what the pressure difference does: without valve and pressures it
     is known far worse."""
     unknowns = [u for u in UNKNOWNS if u.name in ("valve_flow_m3_per_s", "pressure_gain_per_pa")]
@@ -120,7 +120,7 @@ def test_what_the_lengths_alone_cannot_say_is_said(stand, sheet):
 
 
 def test_a_stand_that_is_another_machine_is_less_sure(stand, sheet, found):
-    """A drive whose high-pass nobody looks for is 40 % off: the misfit says so and the standard deviations grow."""
+    """A drive whose high-pass no one looks for is 40 % off: the misfit says so and the standard deviations grow."""
     wrong = fit(played(stand, sheet | TRUE | {"pressure_highpass_hz": 0.7}), stand, sheet, FEW)
     assert wrong.misfit > 1.05 and wrong.excess > 2.0
     assert wrong.sigma[0] > 1.3 * found.sigma[0]

@@ -1,4 +1,4 @@
-"""Modes out of a decay: against the decays they were made of, and how often the truth lies where it is said to."""
+"""Modes out of a decay: against the decays they were made of, and how often the truth lies where it is reported to."""
 
 import numpy as np
 

@@ -122,7 +122,7 @@ def test_an_arm_that_presses_and_does_not_capture_has_stalled(log):
     found = arm_margin(Run(log("stall", force=900.0, captured=False)))
     assert found["outcome"] == "stalled" and found["margin"] < 1.0
     assert "did not overcome the latches" in in_words(found) and found["limit"] in in_words(found)
-    # nobody asks for more: it has not stalled, it was let be
+    # no one asks for more: it has not stalled, it was let be
     assert arm_margin(Run(log("let be", captured=False, asked=0.0)))["outcome"] == "not_captured"
 
 

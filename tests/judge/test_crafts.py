@@ -26,7 +26,7 @@ AT = {name: slice(SIZES[i], SIZES[i + 1]) for i, (name, *_) in enumerate(AUX)}
 
 @pytest.fixture
 def moving(write_run, make_bounce):
-    """A log with peaks at known ticks; beyond the names the channels hold what nobody may show."""
+    """A log with peaks at known ticks; beyond the names the channels hold what no one may show."""
     plain = make_bounce()
     records = np.zeros(len(plain), record_dtype(int(SIZES[-1])))
     for name in plain.dtype.names:

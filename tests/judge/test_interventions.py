@@ -50,7 +50,7 @@ def handled(make_bounce, write_run):
     return read_log(write_run(r, "handled", tunables=TUNABLES, notes=["armed by --force against the prediction: e 1.3 at 8 Hz"]))
 
 
-def test_all_of_it_is_told_with_name_time_old_and_new(handled):
+def test_all_of_it_is_listed_with_name_time_old_and_new(handled):
     rows = done_to_the_run(Run(handled))
     told = [(row["kind"], row["by"], row["tick"], row["old"], row["new"]) for row in rows]
     assert told == [
@@ -89,7 +89,7 @@ def test_green_is_gone_and_the_first_screen_tells(handled):
     assert "1 of 2 N (1000 periods missed)" in opening
 
 
-def test_a_run_that_nobody_touched_has_nothing_to_tell(bounce_log):
+def test_a_run_that_no_one_touched_has_nothing_to_tell(bounce_log):
     s = summarise(Run(bounce_log))
     assert s.done_to_the_run == [] and not any(row["marks"] for row in (*s.peaks, *s.contacts))
     assert "Done to the run" not in page(Run(bounce_log), s)
@@ -108,6 +108,6 @@ def test_faults_of_the_stands_file_and_a_branch(make_bounce, write_run):
 
 @pytest.mark.parametrize(("note", "kind"), [(f"{FORCED}, delay not known", "forced"), (f"{CONFIRMED}dry run", "confirmed"),
                                             ("armed all the same, confirmed with: dry run", "confirmed")])  # fmt: skip
-def test_a_start_against_an_objection_is_told(make_bounce, write_run, note, kind):
+def test_a_start_against_an_objection_is_reported(make_bounce, write_run, note, kind):
     (row,) = done_to_the_run(Run(read_log(write_run(make_bounce(), notes=["a variant", note]))))
     assert (row["kind"], row["what"]) == (kind, note)

@@ -53,26 +53,26 @@ def test_the_same_variant_within_limits_may_run(prediction):
     assert differences(config, same) == [] and allowed(same, [prediction], hardware=True, confirmed="") == [note]
 
 
-@pytest.mark.parametrize("override, said", [
+@pytest.mark.parametrize("override, reported", [
     ("initial_conditions.lateral_y_m=0.051", "another variant: initial_conditions.lateral_y_m: 0.051 here, 0.05 there"),
     ("target_vehicle.mass_kg=19000.0", "target_vehicle.mass_kg"),
     ("mechanism.rebound_n=1.0", "mechanism."),
     ("stand.limits.force_limit_n=[50.0, 5000.0, 5000.0]", "fx_n at the stand"),
     ("mechanism.force_limit_n=[50.0, 5000.0, 5000.0]", "fx_n at the unit"),
 ])  # fmt: skip
-def test_hardware_is_refused(prediction, override, said):
+def test_hardware_is_refused(prediction, override, reported):
     if override.startswith("mechanism.rebound"):
         key = next(k for k, v in load_test(None).mechanism.items() if isinstance(v, float))
         override = f"mechanism.{key}={load_test(None).mechanism[key] * 1.01}"
     config = load_test(None, [*SHORT, override])
     with pytest.raises(VerdictError, match="not armed") as refused:
         allowed(config, [prediction], hardware=True, confirmed="")
-    assert said in str(refused.value) and "--confirm-loads" in str(refused.value)
-    # told to, it runs, and the log says who said so; the virtual stand only remarks it
+    assert reported in str(refused.value) and "--confirm-loads" in str(refused.value)
+    # told to, it runs, and the log says who reported so; the virtual stand only remarks it
     notes = allowed(config, [prediction], hardware=True, confirmed="approved by the test lead")
-    assert said in notes[0] and notes[1] == f"{CONFIRMED}approved by the test lead"
+    assert reported in notes[0] and notes[1] == f"{CONFIRMED}approved by the test lead"
     (remark,) = allowed(config, [prediction], hardware=False, confirmed="")
-    assert said in remark
+    assert reported in remark
 
 
 def test_predictions_that_are_none(tmp_path, prediction):
@@ -99,8 +99,8 @@ def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys, mon
     arguments = ["run", "--out", str(tmp_path / "run"), "--set", f"test.stand={tmp_path / 'hardware.toml'}"]
     arguments += [word for item in SHORT for word in ("--set", item)]
     assert main(arguments) == 1
-    said = capsys.readouterr().err
-    assert "no prediction of this variant" in said and "--prediction" in said and not (tmp_path / "run").exists()
+    reported = capsys.readouterr().err
+    assert "no prediction of this variant" in reported and "--prediction" in reported and not (tmp_path / "run").exists()
 
     def legs_moved():
         checksum = narrowing.checksum(tomllib.loads((tmp_path / "hardware.toml").read_text()))

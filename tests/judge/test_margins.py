@@ -70,8 +70,8 @@ def test_accelerations_are_those_of_what_the_legs_are_sent(records, config):
     assert of(margins(apart, config, 1e-3), "leg acceleration").share == pytest.approx(1.0 / 41.0)
 
 
-def test_a_moment_is_told_from_a_trip(records, config):
-    """A rate limit passed for less than its time is clipped and said; for longer it stops the run. No valve, no margin of one."""
+def test_a_moment_differs_from_a_trip(records, config):
+    """A rate limit passed for less than its time is clipped and reported; for longer it stops the run. No valve, no margin of one."""
     limit = config.stand["platform"]["leg_rate_max_m_s"]
     records["leg_rate_demand"][100:140, 0] = 2.0 * limit
     short = of(margins(records, config, 1e-3), "leg rate")

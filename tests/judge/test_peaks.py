@@ -144,16 +144,16 @@ def programme(request, tmp_path_factory):
         chosen[1] = chosen[1].replace('"complete"', '"separated"').replace("set = { ", 'set = { "guidance.undock" = true, ')
     head = re.sub(r'^test = "(?!programmes)', 'test = "programmes/', head, flags=re.M)
     (out / "part.toml").write_text("[[variant]]".join([head, *chosen]) + rest)
-    code = main(["simulate", str(out / "part.toml"), "--quiet", "--no-report", "--out", str(out), "--json", str(out / "said.json")])
+    code = main(["simulate", str(out / "part.toml"), "--quiet", "--no-report", "--out", str(out), "--json", str(out / "reported.json")])
     assert code == 0
-    return request.param, json.loads((out / "said.json").read_text()), out
+    return request.param, json.loads((out / "reported.json").read_text()), out
 
 
 def test_the_peaks_of_every_page_are_those_of_the_log(programme):
-    name, said, out = programme
+    name, reported, out = programme
     overview = (out / "programme.html").read_text()
     table = json.loads((out / "programme.json").read_text())
-    for row in said["variants"]:
+    for row in reported["variants"]:
         own = by_hand(row["log"])
         listed = {one["moment"]: one for one in row["peaks"] if one["moment"] != "stand"}
         assert list(listed) == list(own), row["number"]
@@ -168,18 +168,18 @@ def test_the_peaks_of_every_page_are_those_of_the_log(programme):
         assert all(f'data-sort="{value:.9g}"' in overview for value in figures), row["number"]
         short = next(one for one in table["variants"] if one["variant"] == row["number"])
         assert (short["impact N"], short["impact N.m"]) == pytest.approx(figures[:2], abs=0.051)
-    blunt = [row["number"] for row in said["variants"] if not row["moment_worth"]["resolved"]]
+    blunt = [row["number"] for row in reported["variants"] if not row["moment_worth"]["resolved"]]
     assert (f"{', '.join(blunt)}: largest moment of the impact not resolved" in overview) == bool(blunt)
     assert blunt or name == "ring_cases"
     if name == "damper_comparison":
         page = (out / "side_by_side.html").read_text()
-        for case in said["side_by_side"]:
+        for case in reported["side_by_side"]:
             for design in case["designs"]:
                 F = read_log(design["log"]).records["F_T"]
                 assert design["figures"]["axial_n"] == pytest.approx(F[:, 0].max(), rel=1e-12)
                 assert f'data-sort="{design["figures"]["axial_n"]:.9g}"' in page
     if name == "whole_dockings":
-        _modified(next(row for row in said["variants"] if row["number"] == "MODIFIED"))
+        _modified(next(row for row in reported["variants"] if row["number"] == "MODIFIED"))
 
 
 def _modified(row):

@@ -176,7 +176,7 @@ def test_comparison_with_the_whole_run(logs, kind):
     tolerance = {"imported": 0.05, "thinned": 0.02}.get(kind, 1e-9)
     assert by["Fx"].peak_b == pytest.approx(by["Fx"].peak_a, rel=tolerance)
     assert by["Fx"].impulse_b == pytest.approx(by["Fx"].impulse_a, rel=tolerance, abs=1e-6)
-    # what a run absorbed is its own, whoever stands beside it
+    # what a run absorbed is its own, regardless of the run beside it
     again = comparison.compare_runs(Run(logs["full"]), Run(logs["full"]))
     assert result.absorbed_j[0] == again.absorbed_j[0] == again.absorbed_j[1]
 

@@ -120,8 +120,8 @@ def test_report_shows_the_score_sheet(logs, bounce_log):
 def test_verb_writes_table_and_page(logs, tmp_path, capsys, bounce):
     out = tmp_path / "page.html"
     assert main(["rehearsal", *map(str, logs), "--out", str(out), "--json", str(tmp_path / "r.json")]) == 0
-    said = capsys.readouterr().out
-    assert "operator Ada: 1 of 2 captured" in said and "operator Bo: 1 of 1 captured" in said
+    reported = capsys.readouterr().out
+    assert "operator Ada: 1 of 2 captured" in reported and "operator Bo: 1 of 1 captured" in reported
     text = out.read_text()
     assert text.count("<img") == 2 and not re.search(r"https?://|<script src", text)
     assert [s["run"] for s in json.loads((tmp_path / "r.json").read_text())["attempts"]] == ["second", "first", "other"]

@@ -130,14 +130,14 @@ def test_cause_faults_and_notes_on_the_screen(write_run, make_bounce, capsys):
     records["faults"][700:] |= BIT["acceleration_limit"]
     records["faults"][1200:] |= BIT["force_limit"]
     print_summary(summarise(Run(read_log(write_run(records)))).as_json())
-    said = capsys.readouterr().out
-    assert "cause     force_limit: a force component" in said and "(tick 1200, 1.200 s)" in said
-    assert "faults    force_limit (tick 1200, 1.200 s)\n" in said and "notes     acceleration_limit (tick 700, 0.700 s)\n" in said
+    reported = capsys.readouterr().out
+    assert "cause     force_limit: a force component" in reported and "(tick 1200, 1.200 s)" in reported
+    assert "faults    force_limit (tick 1200, 1.200 s)\n" in reported and "notes     acceleration_limit (tick 700, 0.700 s)\n" in reported
     print_summary(summarise(Run(read_log(write_run(make_bounce())))).as_json())
-    said = capsys.readouterr().out
-    assert "faults    none" in said and "cause" not in said and "notes" not in said
-    assert f"contact   at 1.000 s: e measured {RESTITUTION:.4f}" in said
-    assert "contact   1 without e, no force was measured: at 2.000 s" in said
+    reported = capsys.readouterr().out
+    assert "faults    none" in reported and "cause" not in reported and "notes" not in reported
+    assert f"contact   at 1.000 s: e measured {RESTITUTION:.4f}" in reported
+    assert "contact   1 without e, no force was measured: at 2.000 s" in reported
 
 
 def test_contacts_without_a_restitution_are_a_line_for_each_reason(write_run, make_bounce):

@@ -101,6 +101,6 @@ def test_the_friction_of_a_unit_says_how_many_sub_steps_it_needs():
 
 
 def test_a_tick_too_long_for_the_largest_moment_is_named():
-    (said,) = (line for line in load_test("virtual_docking_modified").chosen if "moment" in line)
-    assert "not resolved at 2000 Hz: probe_cone_modified needs 4000 Hz for it" in said
+    (reported,) = (line for line in load_test("virtual_docking_modified").chosen if "moment" in line)
+    assert "not resolved at 2000 Hz: probe_cone_modified needs 4000 Hz for it" in reported
     assert not any("moment" in line for line in load_test("virtual_docking_modified", ["test.rate_hz=4000"]).chosen)

@@ -27,7 +27,7 @@ def test_captured(summary):
 
 
 @pytest.mark.parametrize(
-    ("change", "level", "word", "said"),
+    ("change", "level", "word", "reported"),
     [
         ({"end": "stopped"}, "warn", "stopped", "first contact at 1.00 s"),
         ({"end": "time", "captured": False, "capture_time_s": None}, "warn", "not captured", "time is up"),
@@ -41,9 +41,9 @@ def test_captured(summary):
          "not aligned", "missing DSG, tilt 3.90°, offset 29.0 mm"),
     ],
 )  # fmt: skip
-def test_other_ends(summary, change, level, word, said):
+def test_other_ends(summary, change, level, word, reported):
     found = verdict(replace(summary, **change))
-    assert (found.level, found.word) == (level, word) and said in found.line
+    assert (found.level, found.word) == (level, word) and reported in found.line
 
 
 def test_a_trip_names_its_cause_with_tick_and_time(trip_log):
@@ -80,7 +80,7 @@ def test_what_touched_a_limit_comes_before_what_is_good(trip_log):
     looks = next_looks(replace(summarise(Run(trip_log)), requirements=[requirement("far", margin=9.0)]), trip_log, [clipped])
     words = [words for _, words, _ in looks]
     assert words.index("nearest limit of the stand: leg acceleration, 10 of 10 m/s2 (100 %)") < next(
-        i for i, said in enumerate(words) if said.startswith("requirement far: ")
+        i for i, reported in enumerate(words) if reported.startswith("requirement far: ")
     )
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints of a simulated line: a line made anew and put back goes on as the uninterrupted one did, byte by byte."""
+"""Checkpoints of a simulated line: a line rebuilt and put back continues as the uninterrupted one did, byte by byte."""
 
 import tomllib
 
@@ -135,17 +135,17 @@ def test_a_state_that_no_run_can_have_is_refused_by_name_and_nothing_is_changed(
         word = number.to_bytes(4, "little", signed=True)
         with pytest.raises(ValueError, match=rf"stage\.control: craft\.valves\.head is {number}, limit 0 \.\.\. 511"):
             put_back(Checkpoint(kept.tick, 0, "", build_id(), changed(kept.parts, "stage.control", head, word)), test)
-    for parts, said in (
+    for parts, reported in (
         (changed(kept.parts, "stage.dynamics", finite, np.float64("nan").tobytes()), r"stage\.dynamics: .* is nan, limit a finite number"),
         (kept.parts | {"stage.control": kept.parts["stage.control"][:-8]}, r"stage\.control: snapshot has"),
         (kept.parts | {"sample": kept.parts["sample"][:-8]}, "sample"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=reported):
             put_back(Checkpoint(kept.tick, 0, "", build_id(), parts), test)
-    for bad, said in ((Checkpoint(kept.tick, 0, "", "another", kept.parts), "it is of build 'another', limit this build"),
+    for bad, reported in ((Checkpoint(kept.tick, 0, "", "another", kept.parts), "it is of build 'another', limit this build"),
                       (Checkpoint(-1, 0, "", build_id(), kept.parts), "tick -1, limit"),
                       (Checkpoint(2**70, 0, "", build_id(), kept.parts), "limit")):  # fmt: skip
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=reported):
             put_back(bad, test)
     put_back(kept, test)
     assert take(test, build_id(), "test").parts == kept.parts

@@ -70,10 +70,10 @@ def test_check_says_that_the_parked_units_are_inside_each_other(leg_m, inside, t
     """In the neutral pose the probe is in the cone, though it does not touch: the first contact of the shipped docking is 0.053 m lower."""
     monkeypatch.chdir(tmp_path)
     stand = parked_at(leg_m, "docking_stand", tmp_path)
-    code = main(["check", "--set", f"test.stand='{stand}'", "--json", "said.json"])
-    said = json.loads((tmp_path / "said.json").read_text())["parked_inside"]
-    assert code == 0 and inside in said and bool(said) == bool(inside)
-    assert not inside or (said in capsys.readouterr().out and f"{stand}: the docking units are parked inside each other" in said)
+    code = main(["check", "--set", f"test.stand='{stand}'", "--json", "reported.json"])
+    reported = json.loads((tmp_path / "reported.json").read_text())["parked_inside"]
+    assert code == 0 and inside in reported and bool(reported) == bool(inside)
+    assert not inside or (reported in capsys.readouterr().out and f"{stand}: the docking units are parked inside each other" in reported)
 
 
 @pytest.mark.parametrize("name", [file.stem for file in sorted((SHIPPED / "mechanisms").glob("*.toml"))])
@@ -87,10 +87,10 @@ def test_probe_in_the_cone_at_park_is_bad_input(verb, unit, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     more = ["--seconds", "0"] if verb == "check" else []
     stand = f"test.stand='{parked_at(None, 'ideal_stand', tmp_path)}'"
-    code = main([verb, str(VIRTUAL), "--set", stand, "--set", f"test.mechanism=mechanisms/{unit}.toml", "--json", "said.json", *more])
+    code = main([verb, str(VIRTUAL), "--set", stand, "--set", f"test.mechanism=mechanisms/{unit}.toml", "--json", "reported.json", *more])
     assert code == 2
-    said = json.loads((tmp_path / "said.json").read_text())
-    text = "\n".join(said.get("faults") or said["configuration"]["faults"])
+    reported = json.loads((tmp_path / "reported.json").read_text())
+    text = "\n".join(reported.get("faults") or reported["configuration"]["faults"])
     assert f"mechanisms/{unit}.toml: the docking units overlap at park" in text and "e+07 N, limit 1 N" in text
     assert "(-0.605, 0.000, 0.000) m" in text and "at least 0.150 m further from" in text
     assert "ideal_stand.toml (mounting.load_cell_position_m, mounting.measured_port_position_m" in text

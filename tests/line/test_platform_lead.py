@@ -128,8 +128,8 @@ def test_matrices_go_through_the_log_into_a_replay(test):
 
 def test_run_says_its_lag_by_direction(test):
     """In the header, and so in report and description of the run; of drives alone there is none."""
-    (said,) = [note for note in header(test, "run", "simulation", {}).notes if note.startswith("lag by direction")]
+    (reported,) = [note for note in header(test, "run", "simulation", {}).notes if note.startswith("lag by direction")]
     lag = test.ledger.platform.L1[1, 1]
-    assert f"Y {1e3 * lag:.1f} ms" in said and "about Z" in said
+    assert f"Y {1e3 * lag:.1f} ms" in reported and "about Z" in reported
     linear = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml"))
     assert not any(note.startswith("lag by direction") for note in header(linear, "run", "simulation", {}).notes)

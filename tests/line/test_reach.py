@@ -51,7 +51,7 @@ def test_a_load_cell_too_far_away_is_named_with_how_far():
 
 def test_check_says_so(capsys):
     assert main(["check", "--set", "stand.mounting.load_cell_position_m.0=5.8"]) == 2
-    said = capsys.readouterr().out
-    assert "docking_stand.toml" in said and ": mounting: first contact: out of reach of the platform: leg " in said
+    reported = capsys.readouterr().out
+    assert "docking_stand.toml" in reported and ": mounting: first contact: out of reach of the platform: leg " in reported
     with pytest.raises(ConfigurationError, match="mounting: first contact: out of reach"):
         examined(None, ["stand.mounting.load_cell_position_m.0=5.8"])

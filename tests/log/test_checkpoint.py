@@ -73,9 +73,9 @@ def test_damaged_checkpoint_is_named_and_a_cut_log_keeps_the_others(tmp_path):
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(log_with(tmp_path / "b.mcap", ONE).read_bytes()[: place.offset + place.length + 100])
     assert [p.read() for p in places(cut)] == [ONE]
-    for content, said in ((b"", "empty|cannot"), (b"x" * 100, "not an MCAP")):
+    for content, reported in ((b"", "empty|cannot"), (b"x" * 100, "not an MCAP")):
         cut.write_bytes(content)
-        with pytest.raises(LogError, match=said):
+        with pytest.raises(LogError, match=reported):
             places(cut)
     with pytest.raises(LogError, match="No such file"):
         places(tmp_path / "none.mcap")

@@ -365,7 +365,7 @@ def test_dev_full(header, make_records):
         LogWriter(file, header)
 
 
-def test_whoever_finds_a_log_can_read_it(tmp_path, header, make_records, monkeypatch):
+def test_a_log_can_be_read_by_itself(tmp_path, header, make_records, monkeypatch):
     """However early its writer is stopped: looked at before and after every write and every change of a name."""
     path, seen = tmp_path / "run.mcap", []
 

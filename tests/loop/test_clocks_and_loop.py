@@ -40,7 +40,7 @@ def test_free_running_clock_ticks_every_period_and_ends_on_time():
     assert block.finished
 
 
-def test_free_running_clock_goes_on_by_as_many_ticks_as_it_is_given():
+def test_free_running_clock_continues_by_as_many_ticks_as_it_is_given():
     """A tick at a time, or three, is the same run."""
     block = SharedBlock.create(200)
     clock = registry.part("clocks", "free_running")(period_ns=PERIOD, duration_ns=0)
@@ -55,7 +55,7 @@ def test_free_running_clock_goes_on_by_as_many_ticks_as_it_is_given():
 
 
 def test_live_ring_drops_the_newest_and_counts():
-    """Nobody reads: the first samples stay, the rest is counted; the loop goes on."""
+    """No one reads: the first samples stay, the rest is counted; the loop continues."""
     block = SharedBlock.create(50)
     clock = registry.part("clocks", "wall")(period_ns=PERIOD, duration_ns=60_000 * PERIOD, priority=0, block=block)
     run = line(clock, block)
@@ -85,7 +85,7 @@ def test_wall_clock_keeps_its_grid_and_counts_every_skipped_period():
 
 
 @pytest.mark.skipif(bool(why := fifo_refusal(10)), reason=f"no SCHED_FIFO here: {why}")
-def test_a_loop_that_has_ended_leaves_the_core_to_whoever_has_the_devices():
+def test_a_loop_that_has_ended_leaves_the_core_to_the_owner_of_the_devices():
     block, policies = SharedBlock.create(64), []
     block.heartbeat()
     clock = registry.part("clocks", "wall")(period_ns=PERIOD, duration_ns=5 * PERIOD, priority=10, block=block)
@@ -138,7 +138,7 @@ def test_hand_controller_reaches_the_sample_and_goes_stale():
 
 
 def test_records_are_aged_by_the_clock_of_the_host():
-    """Where nobody sets another time, on either side."""
+    """Where no one sets another time, on either side."""
     block = SharedBlock.create(10)
     latch, sample = registry.part("commands", "latch")(block=block), np.zeros(1, SAMPLE_DTYPE)
     before = time.monotonic_ns()

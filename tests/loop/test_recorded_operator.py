@@ -80,7 +80,7 @@ def test_released_deadman_stops_the_axes_without_a_fault():
     assert [a for a, _ in seen] == [0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0] and not any(word & HAND["stale"] for _, word in seen)
 
 
-def test_restored_state_goes_on_with_the_same_bits():
+def test_restored_state_continues_with_the_same_bits():
     rows = [row(k, k % 2, [0.0 if k < 2 else 0.1 * (k % 5)]) for k in range(60)]
     port = script(*rows)
     for _ in ticks(port, 30):

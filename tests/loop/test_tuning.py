@@ -1,4 +1,4 @@
-"""Parameters that change while a run goes on: the value's way, what is refused, snapshots, and that every declared one is really read."""
+"""Parameters that change while a run continues: the value's way, what is refused, snapshots, and that every declared one is really read."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def test_a_value_on_its_way_stands_outside_of_its_phases(test):
     assert give(test.line, None, 0.0, "approach")["tuned"][k] > before
 
 
-def test_a_restored_line_goes_on_as_the_uninterrupted_one(test):
+def test_a_restored_line_continues_as_the_uninterrupted_one(test):
     k = number(test, "compensation.lead_factor")
     way(test.line, k, 0.7, 60)
     kept = test.line.snapshot()

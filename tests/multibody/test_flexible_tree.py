@@ -576,7 +576,7 @@ def test_urdf_gives_the_same_tree_of_both_kinds(tmp_path):
         FlexibleTree.from_urdf(path)
 
 
-def test_what_a_tree_with_flexible_bodies_cannot_do_is_said():
+def test_what_a_tree_with_flexible_bodies_cannot_do_is_reported():
     rng = np.random.default_rng(5)
     _, body = random_body(rng, 3)
     tree = FlexibleTree([Link("hub", ModalBody.rigid(3.0, inertia=(1, 1, 1)), joint="free"), Link("wing", body, "hub")])

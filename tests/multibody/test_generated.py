@@ -116,14 +116,14 @@ def test_default_is_generated_only_where_it_pays(cache, tmp_path, monkeypatch):
     assert short.fastest(tmp_path) is short
 
 
-def test_no_compiler_is_said(tmp_path, monkeypatch):
+def test_no_compiler_is_reported(tmp_path, monkeypatch):
     tree = Tree(random_tree(np.random.default_rng(32), 1, False))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(generator.GenerationError, match=f"no C compiler .* {tmp_path} has none compiled before"):
         tree.generate(tmp_path)
 
 
-def test_refused_text_is_said(cache):
+def test_refused_text_is_reported(cache):
     with pytest.raises(generator.GenerationError, match="refused"):
         generator.library("not C", "sse2", cache)
 

@@ -103,7 +103,7 @@ def test_trees_equal_pinocchio(seed, e):
 
 
 def test_sliding_of_a_tree_in_the_plane_of_contact():
-    """The direction in which a coupled system goes on sliding is not the one in which it came: rule of Coulomb on the velocity left."""
+    """The direction in which a coupled system continues to slide is not the one in which it came: rule of Coulomb on the velocity left."""
     rng = np.random.default_rng(3)
     found = 0
     for _ in range(60):

@@ -194,7 +194,7 @@ def test_loop_to_the_inertial_frame():
     np.testing.assert_allclose(tree.inverse_dynamics(q, v, a, f_ext), 0.0, atol=1e-12)
 
 
-def test_out_of_reach_is_said():
+def test_out_of_reach_is_reported():
     tree, loops, _ = platform()
     q = tree.neutral()
     q[:3] = [1.1, np.nan, 0.0]
@@ -557,7 +557,7 @@ def test_a_wrong_cut_is_named(change, message):
     ClosedTree(tree, [GOOD], ["crank"])
 
 
-def test_what_the_loops_cannot_do_is_said():
+def test_what_the_loops_cannot_do_is_reported():
     tree, loops = four_bar("revolute")
     beta, gamma = four_bar_angles(0.3)
     q = loops.close(np.array([0.3, beta - 0.3, gamma]))

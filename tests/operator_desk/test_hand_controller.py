@@ -279,9 +279,9 @@ def test_what_a_box_says_while_its_station_is_held_up_is_sent(loop):
     device = SerialPty()
     station = pushed(loop, device)
     before = station.sent
-    said = b"".join(device.frame(device.sequence + n) for n in range(100))
+    reported = b"".join(device.frame(device.sequence + n) for n in range(100))
     device.put(CENTRE, False)
-    device.write(said + device.frame(device.sequence + 100))
+    device.write(reported + device.frame(device.sequence + 100))
     station.step()
     assert (station.sent - before, station.unsent) == (101, 0)
     loop.tick()
@@ -293,7 +293,7 @@ def test_what_a_box_says_while_its_station_is_held_up_is_sent(loop):
 def test_nothing_waits_for_a_server_that_is_away(loop):
     """A record of minutes ago moves nothing once the server comes."""
     sender = loop.sender()
-    away = HandSender(0, "ipc://@nobody-listens-here", context=loop.context)
+    away = HandSender(0, "ipc://@none-listens-here", context=loop.context)
     loop.senders.append(away)
     assert not away.wait(0.0) and not away.send([1.0] + [0.0] * 5, 1)
     assert sender.wait(0.0) and sender.send([1.0] + [0.0] * 5, 1)
@@ -355,7 +355,7 @@ def test_unplugged(loop, device):
 
 
 def test_process_killed(loop):
-    """Nobody sends any more: only the age tells."""
+    """No one sends any more: only the age tells."""
     sender = loop.sender()
     for _ in range(3):
         loop.send(sender, [0.0] * 6, 1)
@@ -399,7 +399,7 @@ def test_out_of_order_at_the_box(loop):
     device.sequence -= 50
     moment = loop.clock()
     seen = fly(loop, station, 0.6, None, device.keep_alive)
-    assert zero_after(seen, moment) < WITHIN and loop.seen & EVENT_BIT, "and it stays zero although frames go on with the stick deflected"
+    assert zero_after(seen, moment) < WITHIN and loop.seen & EVENT_BIT, "and it stays zero while frames continue with the stick deflected"
     device.put(CENTRE, True)
     assert fly(loop, station, 1.0, lambda axis, status: not status & STALE, device.keep_alive)[-1][2] == 1
     device.put(PUSHED, True)

@@ -108,5 +108,5 @@ def test_a_station_with_nothing_to_say_does_not_spin():
     while clock() < 0.2:
         station.step()
         steps += 1
-        assert steps < 60, "100 a second and some more, not as fast as it goes"
+        assert steps < 60, "100 a second and some more, not faster than real time"
     station.close()

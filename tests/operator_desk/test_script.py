@@ -38,7 +38,7 @@ def play(rows, seconds=1.5, period=0.001):
 def test_rows_at_their_time_and_the_rules_of_the_latch():
     seen = play(parse(TEXT))
     axis, status = seen[:, 0], seen[:, 1].astype(int)
-    assert not status[:100].any(), "nothing said yet"
+    assert not status[:100].any(), "nothing reported yet"
     assert not axis[:200].any() and np.all(axis[200:700] == 0.5), "from its row until 0.2 s after silence begins"
     assert not axis[701:1100].any(), "back, but deflected: nothing before it was centred"
     assert np.all(status[701:1000] & STALE) and not np.any(status[1000:] & STALE)

@@ -46,6 +46,6 @@ def test_the_pins_ask_for_the_force_of_the_ball_and_jam_beside_the_axis():
 
 def test_check_shows_the_law_of_a_unit(capsys):
     assert main(["check", "mechanisms/usa_usp.toml", "--insertion"]) == 0
-    said = capsys.readouterr().out
-    assert "axial force until the capture" in said and "jams" in said
+    reported = capsys.readouterr().out
+    assert "axial force until the capture" in reported and "jams" in reported
     assert main(["check", "docking", "--insertion"]) == 2 and "a docking unit" in capsys.readouterr().err

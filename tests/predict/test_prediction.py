@@ -55,8 +55,8 @@ def test_a_delay_that_no_file_gives_is_named(part, more, capsys):
     assert "if these are 0, which is not known: wrench_sensor.filter_delay_s" in found.verdict()
     assert found.origins["sensor"].endswith("the device's own filter NOT KNOWN")
     main(["check", *(word for one in settings for word in ("--set", one))])
-    said = capsys.readouterr().out
-    assert "delay unknown, counted as 0 here; a live run is not armed without it: wrench_sensor.filter_delay_s" in said
+    reported = capsys.readouterr().out
+    assert "delay unknown, counted as 0 here; a live run is not armed without it: wrench_sensor.filter_delay_s" in reported
     given = predict(load_test(None, [*settings, "stand.wrench_sensor.filter_delay_s=0.01"]))
     assert given.unknown == () and given.ledger["sensor"] == 0.01 and "not known" not in given.verdict()
     assert given.origins["sensor"] == "configured"
@@ -239,14 +239,14 @@ def test_stiffness_of_the_mechanism_is_measured_on_its_own_model(normal):
 
 
 def test_prediction_of_the_programme_and_its_verdict(capsys, tmp_path):
-    assert main(["predict", ELASTIC, "--picture", str(tmp_path / "p.png"), "--json", str(tmp_path / "said.json")]) == 0
-    found = json.loads((tmp_path / "said.json").read_text())
+    assert main(["predict", ELASTIC, "--picture", str(tmp_path / "p.png"), "--json", str(tmp_path / "reported.json")]) == 0
+    found = json.loads((tmp_path / "reported.json").read_text())
     assert found["modes"][-1]["frequency_hz"] == pytest.approx(3.0, abs=1e-3) and found["within"]
     assert (tmp_path / "p.png").stat().st_size > 10_000
     assert main(["predict", ELASTIC, "--set", "compensation.part=none"]) == 1
-    said = capsys.readouterr().out
-    assert "OUTSIDE" in said and "outside 0.98...1.02" in said
-    assert "2.000 ms  configured" in said and "-1.000 ms  derived" in said
+    reported = capsys.readouterr().out
+    assert "OUTSIDE" in reported and "outside 0.98...1.02" in reported
+    assert "2.000 ms  configured" in reported and "-1.000 ms  derived" in reported
 
 
 def test_live_run_does_not_arm_against_the_prediction_unless_told():

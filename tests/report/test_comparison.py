@@ -115,8 +115,8 @@ def test_signals_channels_and_variant_of_two_dockings(tmp_path, capsys):
     # the unit of this file needs 2000 Hz for its largest moment
     needs = "largest moment of an impact not resolved at 1000 Hz: probe_cone_existing needs 2000 Hz for it (mechanism.moment_step_max_s)"
     assert sum(line.endswith(f": {needs}") for line in figures["cautions"]) == 2
-    said = capsys.readouterr().out
-    assert "not the same variant" in said and said.count(needs) == 2
+    reported = capsys.readouterr().out
+    assert "not the same variant" in reported and reported.count(needs) == 2
     near, far = (read_log(path) for path in logs)
     contacts = [r.records["first_contact_time"][-1] for r in (near, far)]
     DK1 = next(row for row in figures["signals"] if row[0] == "DK1")
@@ -169,8 +169,8 @@ def test_verb_says_its_verdict_and_the_page_writes_the_same_shares(bounce, write
     softer = write_run(make_bounce(force_scale=0.9), "softer")
     arguments = ["compare", str(bounce), str(softer), "--out", str(tmp_path), "--json", str(tmp_path / "c.json")]
     assert main([*arguments, "--tolerance", "20%"]) == 0
-    said = capsys.readouterr().out
-    assert "within tolerance: 19 channels" in said and "10.00 %" in said
+    reported = capsys.readouterr().out
+    assert "within tolerance: 19 channels" in reported and "10.00 %" in reported
     page = (tmp_path / "bounce_and_softer.html").read_text(encoding="utf-8")
     assert "WITHIN" in page and ">10.00 %<" in page
     assert json.loads((tmp_path / "c.json").read_text())["channels"][0]["share"] == pytest.approx(0.1), "fractions for machines"

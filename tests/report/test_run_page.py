@@ -133,7 +133,7 @@ def test_requirements_open_the_report(bounce_log):
 
 
 def test_the_prediction_is_laid_beside_the_run(write_run, make_bounce, bounce, tmp_path):
-    """By default where the run names one; a log that is gone is said, not an error."""
+    """By default where the run names one; a log that is gone is reported, not an error."""
     softer = write_run(make_bounce(force_scale=0.9), "softer", prediction={"log": str(bounce)})
     seen = Checker(page(Run(read_log(softer))))
     both = [one for one in seen.curves if one["group"] == "comparison"]
@@ -146,7 +146,7 @@ def test_the_prediction_is_laid_beside_the_run(write_run, make_bounce, bounce, t
 
 
 def test_columns_without_anything_are_left_out(write_run, make_bounce):
-    """A contact that goes on through has no restitution and no ratio: no empty columns for them, the reason instead."""
+    """A contact that continues through has no restitution and no ratio: no empty columns for them, the reason instead."""
     records = make_bounce()
     records["V_TA"][records["contact"] == 0, 0] = -0.2
     heads = ("ratio", "restitution", "ratio of the contact alone", "e measured")

@@ -29,9 +29,9 @@ def run(tmp_path_factory):
     assert len(expert) == 3
     (folder / "expert.toml").write_text("[[variant]]".join([head, *expert]))
     code = main(["simulate", str(folder / "expert.toml"), "--set", "guidance.contact_max_s=8.0", "--out", str(folder / "out"), "--quiet",
-                 "--no-report", "--json", str(folder / "said.json")])  # fmt: skip
+                 "--no-report", "--json", str(folder / "reported.json")])  # fmt: skip
     assert code == 0
-    return json.loads((folder / "said.json").read_text()), folder / "out"
+    return json.loads((folder / "reported.json").read_text()), folder / "out"
 
 
 def test_the_modified_damper_halves_the_loads_of_the_expert_case(run):
@@ -68,9 +68,9 @@ def test_existing_and_modified_are_compared_with_the_same_clearance_of_the_limit
 
 
 def test_the_page_says_which_is_better_and_by_how_much(run):
-    said, out = run
+    reported, out = run
     page = (out / "side_by_side.html").read_text()
-    (case,) = said["side_by_side"]
+    (case,) = reported["side_by_side"]
     first, second = (d["figures"]["axial_n"] for d in case["designs"][:2])
     words = f"axial compression lower by {100 * (1 - second / first):.0f} % ({second:.0f} against {first:.0f} N)"
     assert case["text"][0].startswith(f"modified against existing: {words}") and words in page

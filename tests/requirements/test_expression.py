@@ -44,7 +44,7 @@ def test_values_and_units(records, text, wanted, of):
     assert found.unit.fits(unit(of))
 
 
-@pytest.mark.parametrize(("text", "said"), [
+@pytest.mark.parametrize(("text", "reported"), [
     ("F_T", "6 components"), ("F_T[6]", "outside"), ("F_T[-1]", "whole number"), ("F_T[0:6:2]", "two ends"),
     ("F_T[0] + F_T[3]", "units N and N.m"), ("max(F_T)", "units N and N.m"), ("tilt(F_T)", "takes a pose"),
     ("__import__('os')", "no channel"), ("open(1)", "no function"), ("F_T.__class__", "no channel"),
@@ -54,8 +54,8 @@ def test_values_and_units(records, text, wanted, of):
     ("1+" * 200 + "1" + " " * 200, "limit 500"), ("(" * 240 + "1" + ")" * 240, "no expression"), ("probe.strok", "did you mean"),
     ("F_T[0] < 5", "is not supported"), ("True", "is not supported"), ("1j", "is not supported"), ("F_T[True]", "whole number"),
 ])  # fmt: skip
-def test_refused(text, said):
-    with pytest.raises(ExpressionError, match=said):
+def test_refused(text, reported):
+    with pytest.raises(ExpressionError, match=reported):
         expression(text, channels(AUX))
 
 

@@ -37,7 +37,7 @@ name = "peak <force> & \\"more\\""
 channel = "norm(F_T[0:3])"
 phase = ["contact"]
 below_n = 10.0
-source = "nobody"
+source = "unknown"
 
 [[requirement]]
 name = "drawn in"
@@ -62,7 +62,7 @@ def test_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def ran(test_file):
     """A docking that violates one requirement: exit code, summary, JUnit file."""
-    out, files = test_file.parent / "out", {kind: test_file.parent / f"said.{kind}" for kind in ("json", "xml")}
+    out, files = test_file.parent / "out", {kind: test_file.parent / f"reported.{kind}" for kind in ("json", "xml")}
     code = cli.main(["simulate", str(test_file), "--out", str(out), "--quiet", "--no-report", *sets(*QUICK), "--json", str(files["json"]),
                      "--junit", str(files["xml"])])  # fmt: skip
     return code, json.loads(files["json"].read_text()), files["xml"]
@@ -85,14 +85,14 @@ def valid(file):
     return {(suite.name, case.name): case for suite in JUnitXml.fromfile(str(file)) for case in suite}
 
 
-def test_a_violated_requirement_is_exit_code_1_and_said_with_its_margin(ran):
+def test_a_violated_requirement_is_exit_code_1_and_reported_with_its_margin(ran):
     code, summary, _ = ran
     assert code == summary["exit_code"] == 1 and summary["captured"]
     found = {row["name"]: row for row in summary["requirements"]}
     peak = found['peak <force> & "more"']
     assert peak["verdict"] == VIOLATED and peak["limit"] == 10.0
     assert peak["margin"] == pytest.approx(10.0 - peak["value"]) and peak["margin"] < 0.0
-    assert peak["phase"] == "contact" and peak["source"] == "nobody" and peak["unit"] == "N" and "off by" in peak["words"]
+    assert peak["phase"] == "contact" and peak["source"] == "unknown" and peak["unit"] == "N" and "off by" in peak["words"]
     assert found["drawn in"]["verdict"] == NOT_JUDGED and found["force on the load cell"]["verdict"] == MET
 
 
@@ -108,8 +108,8 @@ def test_junit_has_every_requirement(ran):
 def test_the_log_says_the_same_again_and_in_any_pieces(ran):
     log = read_log(ran[1]["log"])
     again = of_log(log)
-    said = [one.as_dict() | {"marks": []} for one in again]  # what was done to the run is of the summary: here nothing
-    assert said == ran[1]["requirements"] and [Result.from_dict(one) for one in said] == again
+    reported = [one.as_dict() | {"marks": []} for one in again]  # what was done to the run is of the summary: here nothing
+    assert reported == ran[1]["requirements"] and [Result.from_dict(one) for one in reported] == again
     watch = Watch(assembly.simulation(configuration(log)).requirements)
     for at in range(0, log.ticks, 37):
         watch.see(log.records[at : at + 37])
@@ -167,12 +167,12 @@ def test_a_programme_stands_on_expectation_and_requirements(tmp_path, capsys):
     file = tmp_path / "two.toml"
     file.write_text(PROGRAMME.format(test=DOCKING))
     code = cli.main(["simulate", str(file), "--out", str(tmp_path / "out"), "--quiet", "--no-report", *sets(*QUICK),
-                     "--json", str(tmp_path / "said.json"), "--junit", str(tmp_path / "said.xml")])  # fmt: skip
-    said = json.loads((tmp_path / "said.json").read_text())
-    assert code == said["exit_code"] == 1 and said["passed"] == 2
-    names = [[row["name"] for row in one["requirements"]] for one in said["variants"]]
+                     "--json", str(tmp_path / "reported.json"), "--junit", str(tmp_path / "reported.xml")])  # fmt: skip
+    reported = json.loads((tmp_path / "reported.json").read_text())
+    assert code == reported["exit_code"] == 1 and reported["passed"] == 2
+    names = [[row["name"] for row in one["requirements"]] for one in reported["variants"]]
     assert names[0].count("force on the load cell") == 1 and "force on the load cell" not in names[1]
-    cases = valid(tmp_path / "said.xml")
+    cases = valid(tmp_path / "reported.xml")
     assert cases["A", "expectation"].is_passed and not cases["A", "force on the load cell"].is_passed and ("B", "run") not in cases
     assert "VIOLATED: force on the load cell" in capsys.readouterr().out.replace("\n", " ")
     file.write_text(PROGRAMME.format(test=DOCKING).replace('waive = ["force', 'waive = ["farce').replace("below_n", "below_m"))
@@ -186,8 +186,8 @@ def test_a_channel_that_one_variant_lacks_is_found_before_the_first_one_runs(tmp
     row = '[[requirement]]\nname = "gap"\nchannel = "{}"\nbelow_mm = 900.0\n'
     file.write_text(PROGRAMME.format(test=DOCKING) + row.format("dynamics.nowhere"))
     assert cli.main(["simulate", str(file), "--out", str(out), "--quiet", "--no-report", *sets(*QUICK)]) == 2
-    said = capsys.readouterr().err
-    assert all(f"variant {number}: " in said for number in "AB") and "no channel 'dynamics.nowhere'" in said and not out.exists()
+    reported = capsys.readouterr().err
+    assert all(f"variant {number}: " in reported for number in "AB") and "no channel 'dynamics.nowhere'" in reported and not out.exists()
 
 
 # without the one whose crafts take seconds to read: its unit is that of docking.toml

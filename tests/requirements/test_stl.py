@@ -115,7 +115,7 @@ def test_against_rtamt(text, seed):
 
 @settings(max_examples=60, deadline=None)
 @given(formulas, st.integers(0, 10**6), st.integers(1, 11))
-def test_while_it_goes_on_the_interval_holds_what_comes(text, seed, known):
+def test_while_it_continues_the_interval_holds_what_comes(text, seed, known):
     records = records_of(np.random.default_rng(seed).normal(3.0, 4.0, (12, 2)))
     low, high = evaluated(text, records[:known], closed=False)
     end = evaluated(text, records)[0]
@@ -145,15 +145,15 @@ def test_in_a_watch_live_and_at_the_end():
     assert broken.verdict == VIOLATED and broken.margin == -50.0 and "does not hold" in broken.words
 
 
-@pytest.mark.parametrize(("text", "said"), [
+@pytest.mark.parametrize(("text", "reported"), [
     ("always[0,2](", "no formula"), ("always[2,0](F_T[0] < 1)", "ends before it begins"), ("F_T[0]", "is not a condition"),
     ("always(F_T[0])", "is not a condition"), ("F_T[7] < 1", "outside"), ("rise(F_T[0] < 1)", "not supported"),
     ("(F_T[0] < 1) < 2", "number has to be"),
     ("next(F_T[0] < 1)", "not supported"), ("", "no formula"),
 ])  # fmt: skip
-def test_refused(text, said):
+def test_refused(text, reported):
     found = faults_of([{"name": "x", "stl": text}])
-    assert len(found) == 1 and said in found[0] and "requirement[0].stl" in found[0], found
+    assert len(found) == 1 and reported in found[0] and "requirement[0].stl" in found[0], found
 
 
 def test_names_of_its_own():

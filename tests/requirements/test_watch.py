@@ -194,7 +194,7 @@ def test_of_log_reads_the_logs_own_and_what_it_is_given():
     assert of_log(LogStandIn(records, "")) == [] and of_log(LogStandIn(records, "no toml")) == []
 
 
-@pytest.mark.parametrize(("row", "said"), [
+@pytest.mark.parametrize(("row", "reported"), [
     ({"channel": "F_T[0]", "below_n_m": 5.0},
      "requirement[0].below_n_m: not in the unit of 'F_T[0]', value 5.0, limit below_n or below_kn, unit N"),
     ({"channel": "F_T[0]", "below": 5.0}, "limit below_n or below_kn"),
@@ -216,9 +216,9 @@ def test_of_log_reads_the_logs_own_and_what_it_is_given():
     ({"channel": "F_T[0]", "below_n": 5.0, "within": 1.0}, "unknown key"),
     ({"channel": "F_T[0]", "below_n": 5.0, "at": "docking"}, "one of first_contact"),
 ])  # fmt: skip
-def test_faults_name_key_value_and_limit(row, said):
+def test_faults_name_key_value_and_limit(row, reported):
     found = faults_of([{"name": "x", **row}])
-    assert len(found) == 1 and said in found[0] and found[0].startswith("requirement[0]"), found
+    assert len(found) == 1 and reported in found[0] and found[0].startswith("requirement[0]"), found
 
 
 def test_a_channel_of_a_part_is_held_against_the_run():

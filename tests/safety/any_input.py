@@ -113,7 +113,7 @@ def script(rng, load):
         out.append(events(tick, "command_arg", int(rng.integers(8)), rng.choice([*WEIRD, 1.0, 2.0])))
     if rng.random() < 0.05:
         out.append(events(int(rng.integers(DAY)), "supervisor_age_ns", 0, int(rng.choice([6e9, -1, 2**62]))))
-    # an operator who clears what tripped, over and over, and then goes on
+    # an operator who clears what tripped, over and over, and then continues
     if rng.random() < 0.5:
         for tick in range(int(rng.integers(300)), DAY, 300):
             out.append(events(tick, "command_code", 0, CODES["command"]["recover"]))

@@ -11,7 +11,7 @@ from tests.safety.conftest import PERIOD
 def test_random_days_of_the_assembled_line():
     ticks, days, tally, recovered = any_input.campaign(120_000, seed=2)
     assert ticks >= 120_000 and days > 20 and recovered > 3
-    # the days are worth something: runs that tripped, that never started, that went on to the end
+    # the days are worth something: runs that tripped, that never started, that continued to the end
     states = {state for state, _, _ in tally}
     assert {CODES["safety_state"][name] for name in ("following", "held", "not_armed")} <= states
     assert max(furthest for _, _, furthest in tally) >= CODES["phase"]["hold"]

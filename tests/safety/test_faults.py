@@ -79,7 +79,7 @@ def test_silence_counts_in_periods_running(judged, quiet, word, field, key, faul
         s = quiet(20)
         s[field][3 : 3 + silent] = word
         assert judged(s, **{key: 7}) == expected
-    # a stall is as long as it is; an answer in between begins anew
+    # a stall is as long as it is; an answer in between starts again
     s = quiet(10)
     s[field][3], s["periods"][3] = word, 7
     assert judged(s, **{key: 7}) == {fault}
@@ -121,7 +121,7 @@ def test_rates_count_records_not_ticks(judged, quiet, total, axis, key, fault, f
     s = totals([0, 1000, 0])
     s[field][(1,) + where[1:]] = bit
     assert fault in judged(s, {total: 0}, **{key: 5.0})
-    # four a second go on for ever, eight do not: the count fades with one second
+    # four a second continue for ever, eight do not: the count fades with one second
     for spacing, expected in ((250, set()), (125, {fault})):
         steps = np.zeros(6000, int)
         steps[::spacing] = 1
@@ -136,7 +136,7 @@ def test_rates_count_records_not_ticks(judged, quiet, total, axis, key, fault, f
         s = totals([0, 5, 0, n])
         s["periods"][2] = 1500
         assert judged(s, {total: 0}, **{key: 5.0}, skipped_periods_max=10_000) == expected
-    # a counter that begins anew is no loss; a status bit without a count is one
+    # a counter that starts again is no loss; a status bit without a count is one
     assert judged(totals([9, -9, 0], begin=0), {total: 9}, **{key: 5.0}) == set()
     for n, expected in ((5, set()), (6, {fault})):
         s = quiet(20)
@@ -192,7 +192,7 @@ def test_following_error_by_size_and_time(judged, quiet, leg):
         s = quiet(260)
         s["measured_leg"][20 : 20 + ticks, leg] += off
         assert judged(s, following_max_m=0.02, following_time_s=0.0505, leg_jump_m=0.0) == expected, (off, ticks)
-    # a tick inside the limit begins anew
+    # a tick inside the limit starts again
     s = quiet(200)
     s["measured_leg"][20:60, leg] += 0.03
     s["measured_leg"][61:100, leg] += 0.03

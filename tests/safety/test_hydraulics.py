@@ -71,7 +71,7 @@ def test_valve_at_its_end_for_some_time(started, quiet, leg, how):
         assert names(s["faults"][-1]) == expected
         if expected:
             assert s["trip_tick"][-1] == 10 + 50
-    # one tick off the end begins anew; a stall is as long as it is
+    # one tick off the end starts again; a stall is as long as it is
     s = quiet(100)
     at_its_end(s, np.r_[10:55, 56:95])
     started(valve_saturated_s=0.0505).through(s)
@@ -144,7 +144,7 @@ def test_valves_that_are_closed_already_are_not_waited_for(started, quiet):
 
 
 def test_a_leg_that_does_not_hold_after_a_stop_is_blocked_when_it_shows(started, quiet):
-    """Another fault trips; long after the setpoints have come to rest a leg goes on: then the valves close."""
+    """Another fault trips; long after the setpoints have come to rest a leg continues: then the valves close."""
     s = moving(quiet, 400)
     s["drive_status"][100] |= DRIVE["device_fault"]
     blocking = {"blocking_valves": True, "power_off": "none"}

@@ -127,7 +127,7 @@ def test_compiled_frame_and_terms_of_the_solver_have_the_same_bits(stage):
 
 
 @pytest.mark.parametrize("keys", [{}, {"braking_m_s2": 0.01}, {"braking_m_s2": 10.0, "period_s": 2.5e-4}])
-def test_it_goes_on_holding_frame_after_frame(stage, keys):
+def test_it_continues_holding_frame_after_frame(stage, keys):
     """Adversary: in each frame the wanted rate that is worst, for 2000 frames from many states; the second condition in every one."""
     made = stage(**keys)
     c, rng = made.constants, np.random.default_rng(4)

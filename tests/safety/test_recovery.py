@@ -16,8 +16,8 @@ KEYS = {"recover_fresh_s": FRESH, "recover_limit_s": 0.4}
 
 @pytest.fixture
 def day(stage, quiet):
-    """Function (change, n, **keys) → (stage, samples): a run that trips at TRIP by an ABORT and is told to recover at ASKED, with what
-    `change(samples)` does to it."""
+    """Function (change, n, **keys) → (stage, samples): a run that trips at TRIP by an ABORT and gets the recovery command at ASKED, with
+    what `change(samples)` does to it."""
 
     def make(change=lambda s: None, n=1200, **keys):
         made, s = stage(**(KEYS | keys)), quiet(n)
@@ -122,7 +122,7 @@ def test_a_cause_that_stands_is_named_and_a_second_try_without_it_succeeds(day, 
     assert s["safety_state"][again + 150] == STATE["following"] and not s["faults"][again + 150]
 
 
-def test_a_fault_in_between_begins_the_time_anew(day):
+def test_a_fault_in_between_restarts_the_time(day):
     _, s = day(lambda s: s["wrench_fault"].__setitem__(ASKED + 60, mask("sensor_status", "stale")))
     goes = ASKED + int(np.argmax(s["safety_state"][ASKED:] == STATE["following"]))
     assert goes - ASKED == pytest.approx(60 + FRESH / PERIOD, abs=2) and not s["faults"][goes]
@@ -152,8 +152,8 @@ def test_losses_before_do_not_count_and_losses_after_do(day):
     assert names(s["faults"][-1]) == {"drive_lost"} and s["trip_tick"][-1] > 900 and s["safety_state"][-1] == STATE["blocked"]
 
 
-def test_losses_that_go_on_are_seen_in_the_time_of_the_recovery(day):
-    """Half of a drive's answers missing, where 300 in a second are tolerated: too many, though not yet 300 since the count began anew."""
+def test_losses_that_continue_are_seen_in_the_time_of_the_recovery(day):
+    """Half of a drive's answers missing, where 300 in a second are tolerated: too many, though not yet 300 since the count restarted."""
     def change(s):
         s["drive_lost_total"][:, 2] = np.clip(np.arange(len(s)) // 2 - TRIP, 0, None)
 

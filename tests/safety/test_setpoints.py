@@ -193,7 +193,7 @@ def test_a_trip_in_a_stall_brakes_frame_by_frame(stage, quiet):
 
 @pytest.mark.parametrize("missed", [2, 10, 80, 300])
 def test_time_that_passed_in_a_stall_is_not_travelled(stage, quiet, missed):
-    """0.3 m/s, then a stall: the demand has moved on by 0.3 m/s x the stall, the setpoint goes on frame by frame and catches up."""
+    """0.3 m/s, then a stall: the demand has moved on by 0.3 m/s x the stall, the setpoint continues frame by frame and catches up."""
     made, s = started(stage, quiet, 2500, rate_excess_s=10.0)
     s["periods"][1000] = missed
     ticks = np.cumsum(s["periods"])

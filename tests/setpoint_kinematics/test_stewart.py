@@ -68,7 +68,7 @@ def test_lead_and_offset_move_the_command():
 
 
 @pytest.mark.parametrize("way", [1.0, -1.0])
-def test_out_of_reach_is_said_at_the_end_of_the_stroke(way):
+def test_out_of_reach_is_reported_at_the_end_of_the_stroke(way):
     """Along the axis until the first leg stands a tenth of a millimetre before, then behind the end of its stroke."""
     platform, mounting = plain.platform(), plain.mounting()
     neutral = plain.matrix_of(platform.neutral_pose)
@@ -89,7 +89,7 @@ def test_out_of_reach_is_said_at_the_end_of_the_stroke(way):
         assert s["stroke_margin"][0] == pytest.approx(margin(x), abs=1e-9)
 
 
-def test_near_singular_is_said():
+def test_near_singular_is_reported():
     mounting = plain.mounting()
     T_TA = around(mounting)
     value = plain.condition(plain.platform(), plain.platform_of(mounting, T_TA))
@@ -100,7 +100,7 @@ def test_near_singular_is_said():
 
 
 @pytest.mark.parametrize(("field", "i"), [("X_TA", 1), ("X_TA", 5), ("V_TA", 2), ("lead_offset", 3)])
-def test_a_command_that_is_no_number_is_said(field, i):
+def test_a_command_that_is_no_number_is_reported(field, i):
     mounting = plain.mounting()
     s = sample(around(mounting))
     s[field][0, i] = np.nan

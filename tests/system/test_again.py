@@ -1,4 +1,4 @@
-"""A rehearsal flown again from a time of itself, over the command socket; the new flight goes on where the first one was."""
+"""A rehearsal flown again from a time of itself, over the command socket; the new flight continues where the first one was."""
 
 import contextlib
 import threading
@@ -150,7 +150,7 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
 
     try:
         first = flown([0.0] * 6, lambda s: s["tick"] > 100)
-        # before the flight that is asked for again: what goes on has it too
+        # before the flight that is asked for again: what continues has it too
         client.tune("guidance.coarse_m_s", 0.02)
         client.leave_desk()
         assert main(["tune", "guidance.vernier_deg_s", "0.05", "--address", addresses["command"]]) == 0
@@ -193,7 +193,7 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
     for log in (one, two):
         result = replay.replay(log.path, verify=True)
         assert result["equal"], (log.path, result["first_difference"])
-    # either goes on as a simulation, which replays
+    # either continues as a simulation, which replays
     for log, lost in ((one, [branch.LOST_OF_A_LIVE_RUN]), (two, [])):
         begin = branch.at_tick(log, int(log.records["tick"][-200]), ("test.duration_max_s=20", "compensation.lead_factor=0.5"))
         assert begin.lost == lost
@@ -202,11 +202,11 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
         assert result["equal"] and result["ticks"] >= 200, result["first_difference"]
 
 
-def test_live_run_over_a_wire_goes_on_with_a_stand_in_software(tmp_path):
+def test_live_run_over_a_wire_continues_with_a_stand_in_software(tmp_path):
     """The stages are as they were; the stand in software has followed the recorded set points and is where the recorded one is."""
     config = load_test(SHIPPED / "programmes" / "docking.toml", ["test.duration_max_s=5"])
     log = read_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
-    log.header.mode = "live"  # as one whose stand nobody can put back
+    log.header.mode = "live"  # as one whose stand no one can put back
     writer = LogWriter(tmp_path / "live.mcap", log.header)
     writer.write(log.records)
     writer.close({})

@@ -45,7 +45,7 @@ def test_captures_and_goes_home(straight_in):
     sheet = score_sheet(Run(log))
     assert sheet["operator"] == "Ada" and sheet["captured"] and sheet["stops"] == 0
     assert 0.3 * 0.019 < sheet["closing_speed_m_s"] < 1.5 * 0.019
-    # the arm goes on at full rate after the capture: the probe bears it, not the arm
+    # the arm continues at full rate after the capture: the probe bears it, not the arm
     assert sheet["peak_contact_force_n"] > 300.0 and 0.0 < sheet["peak_load_part"] < 1.0
 
 
@@ -114,7 +114,7 @@ def test_shipped_programmes_name_their_operators():
 
 
 def test_a_missing_record_is_named(tmp_path):
-    config = load_test("programmes/berthing_operator.toml", ["commands.part=script", "commands.file=nobody.csv"])
+    config = load_test("programmes/berthing_operator.toml", ["commands.part=script", "commands.file=unknown.csv"])
     with pytest.raises(ConfigurationError, match="commands.file"):
         simulate(config, Options(out=str(tmp_path), quiet=True))
 

@@ -1,4 +1,4 @@
-"""A logged run goes on from one of its ticks (`simulate --from`): the same bytes where nothing is changed, a clear word where not."""
+"""A logged run continues from one of its ticks (`simulate --from`): the same bytes where nothing is changed, a clear word where not."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def log(tmp_path_factory):
     return read_log(simulate(load_test(None, SHORT), Options(out=str(folder / "run"), **QUIET))["log"])
 
 
-def goes_on(log, when, folder, *overrides):
+def continued(log, when, folder, *overrides):
     begin = branch.at_tick(log, branch.moment(log, when), overrides)
     summary = simulate(begin.test.config, Options(out=str(folder), **QUIET), begin)
     return read_log(summary["log"]), summary
@@ -41,7 +41,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("when", ["0", "2.5", "contact-0.5s", "contact+0.01", "capture", "end-0.1s"])
 def test_what_follows_is_what_followed(log, tmp_path, when):
-    new, summary = goes_on(log, when, tmp_path / "new")
+    new, summary = continued(log, when, tmp_path / "new")
     first = int(new.records["tick"][0])
     assert new.ticks == log.ticks - first and same(new.records, log.records[first:])
     assert new.header.branch["tick"] == first and new.complete and not new.missing() and Path(new.path).is_relative_to(tmp_path)
@@ -53,31 +53,31 @@ def test_what_follows_is_what_followed(log, tmp_path, when):
 
 
 def test_branch_of_a_branch_and_a_thinned_one(log, tmp_path):
-    one, _ = goes_on(log, "3", tmp_path / "one", "telemetry.log_every=20")
+    one, _ = continued(log, "3", tmp_path / "one", "telemetry.log_every=20")
     picked = log.records[one.records["tick"]]
     assert one.ticks < 0.3 * (log.ticks - 3000) and same(one.records, picked)
     assert replay.replay(one.path, verify=True)["equal"]
-    two, _ = goes_on(one, "4.0305", tmp_path / "two", "telemetry.log_every=1")
+    two, _ = continued(one, "4.0305", tmp_path / "two", "telemetry.log_every=1")
     assert same(two.records, log.records[4031:])
 
 
 def test_change_applies_from_there_on(log, tmp_path):
-    new, _ = goes_on(log, "contact-0.2s", tmp_path / "changed", "guidance.contact_max_s=1.5", "safety.braking_m_s2=1.5")
+    new, _ = continued(log, "contact-0.2s", tmp_path / "changed", "guidance.contact_max_s=1.5", "safety.braking_m_s2=1.5")
     assert new.header.branch["changed"] == ["guidance", "safety"] and not new.header.branch["reset"]
     at = int(new.records["tick"][0])
     before = int(log.records["capture_time"][-1] * 1000)
     assert same(new.records[: before - at], log.records[at:before])  # the same up to where the change is felt
     assert not same(new.records, log.records[at : at + new.ticks])
     stays, stayed = ((r["phase"] == branch.CODES["phase"]["contact"]).sum() for r in (new.records, log.records[at:]))
-    assert stays < stayed - 200, (stays, stayed)  # the contact phase ends after the time given anew
+    assert stays < stayed - 200, (stays, stayed)  # the contact phase ends after the time given again
     assert replay.replay(new.path, verify=True)["equal"]
-    other, _ = goes_on(log, "contact-0.2s", tmp_path / "other", "compensation.part=none")
+    other, _ = continued(log, "contact-0.2s", tmp_path / "other", "compensation.part=none")
     assert other.header.branch["reset"] == ["compensation"] and any("reset there: compensation" in n for n in other.header.notes)
     assert not same(other.records, log.records[at:]) and replay.replay(other.path, verify=True)["equal"]
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "reported"),
     [
         ("initial_conditions.roll_deg=0", "initial_conditions: is what the run began with"),
         ("test.rate_hz=500", r"test\.rate_hz: 500 Hz, limit that of the run, 1000 Hz"),
@@ -85,18 +85,18 @@ def test_change_applies_from_there_on(log, tmp_path):
         ("commands.stale_s=1.0", "commands: "),
     ],
 )
-def test_change_that_cannot_be_made_says_why(log, key, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_change_that_cannot_be_made_says_why(log, key, reported):
+    with pytest.raises(ConfigurationError, match=reported):
         branch.at_tick(log, 3000, (key,))
 
 
 @pytest.mark.parametrize(
-    ("when", "said"),
+    ("when", "reported"),
     [("99", "99.000 s, the run goes from 0.000 s to"), ("contact-30s", "the run goes from 0.000 s"), ("trip", "there is no trip"),
      ("nonsense", "'nonsense' is no event; there are: contact"), ("aborting", "there is no|is no event")],
 )  # fmt: skip
-def test_time_that_is_not_there(log, when, said):
-    with pytest.raises(UsageError, match=said):
+def test_time_that_is_not_there(log, when, reported):
+    with pytest.raises(UsageError, match=reported):
         branch.moment(log, when)
 
 
@@ -139,7 +139,7 @@ def test_damage_and_other_builds(log, tmp_path, monkeypatch):
         branch.at_tick(gap, 2500)
 
 
-def test_goes_on_behind_periods_that_the_loop_has_skipped(log, tmp_path):
+def test_continues_behind_periods_that_the_loop_has_skipped(log, tmp_path):
     """A late live loop skips periods: its log has no record of the tick before, and is whole all the same."""
     late = _copy(log, tmp_path / "late.mcap", lambda records: records["periods"].__setitem__(1200, 4), leave_out=slice(1197, 1200))
     for tick in (1198, 1199, 1200):
@@ -161,11 +161,11 @@ def _copy(log, path, change, leave_out=slice(0, 0)):
 
 
 def test_verb(log, tmp_path, capsys):
-    out, said = tmp_path / "verb", tmp_path / "said.json"
-    line = ["simulate", "--from", f"{log.path.parent}@capture-0.2s", "--out", str(out), "--quiet", "--no-report", "--json", str(said)]
+    out, reported = tmp_path / "verb", tmp_path / "reported.json"
+    line = ["simulate", "--from", f"{log.path.parent}@capture-0.2s", "--out", str(out), "--quiet", "--no-report", "--json", str(reported)]
     assert main(line) == 0
     assert "restored from the checkpoint at" in capsys.readouterr().out
-    summary = json.loads(said.read_text())
+    summary = json.loads(reported.read_text())
     assert summary["captured"] and summary["branch"]["run"] == log.header.run_id
     assert main(["simulate", "docking.toml", "--from", f"{log.path}@3"]) == 2
     assert "the log holds the configuration" in capsys.readouterr().err
@@ -191,7 +191,7 @@ def values(log, name):
 
 @pytest.mark.parametrize("when", ["0.3", "1.5", "2.05", "5.5"])
 def test_a_branch_has_what_was_tuned_before_it_and_on_its_way(tuned, tmp_path, when):
-    new, _ = goes_on(tuned, when, tmp_path / "new")
+    new, _ = continued(tuned, when, tmp_path / "new")
     assert same(new.records, tuned.records[int(new.records["tick"][0]) :])
     again = replay.replay(new.path, verify=True)
     assert again["equal"], again["first_difference"]
@@ -199,7 +199,7 @@ def test_a_branch_has_what_was_tuned_before_it_and_on_its_way(tuned, tmp_path, w
 
 def test_another_key_of_a_tuned_part_leaves_the_tuned_value_in_force(tuned, tmp_path):
     """The part has new constants; the tuned ones are put back into them, also one that is on its way."""
-    new, _ = goes_on(tuned, "2.05", tmp_path / "new", "compensation.lead_rate_max_m_s=0.2", "events.contact_hold_s=0.004")
+    new, _ = continued(tuned, "2.05", tmp_path / "new", "compensation.lead_rate_max_m_s=0.2", "events.contact_hold_s=0.004")
     assert new.header.branch["changed"] == ["events", "compensation"]
     at = int(new.records["tick"][0])
     factor, before = values(new, "compensation.lead_factor"), values(tuned, "compensation.lead_factor")
@@ -211,12 +211,12 @@ def test_another_key_of_a_tuned_part_leaves_the_tuned_value_in_force(tuned, tmp_
 
 
 def test_the_tuned_key_itself_has_its_new_value(tuned, tmp_path):
-    new, _ = goes_on(tuned, "3.0", tmp_path / "new", "compensation.lead_factor=0.6")
+    new, _ = continued(tuned, "3.0", tmp_path / "new", "compensation.lead_factor=0.6")
     assert (values(new, "compensation.lead_factor") == 0.6).all() and (values(new, "events.contact_on_n") == 25.0).all()
     np.testing.assert_allclose(new.records["lead"][0, 1:], tuned.records["lead"][3000, 1:] * 0.6 / 0.9, rtol=1e-12)
     assert replay.replay(new.path, verify=True)["equal"]
-    # of what that new run goes on from, the same again
-    other, _ = goes_on(new, "4.0", tmp_path / "other")
+    # of what that new run continues from, the same again
+    other, _ = continued(new, "4.0", tmp_path / "other")
     assert same(other.records, new.records[1000:])
 
 
@@ -248,9 +248,9 @@ def winged(tmp_path_factory):
 
 
 @pytest.mark.parametrize("key", ["active_vehicle.body.hub.rigid.mass_kg=1800.0", "active_vehicle.body.hub.rigid.mass_kg=900.0"])
-def test_a_craft_of_another_mass_goes_on_with_the_speed_that_it_had(winged, tmp_path, key):
+def test_a_craft_of_another_mass_continues_with_the_speed_that_it_had(winged, tmp_path, key):
     """Within a tick of free flight before the contact: pose and twist of the ports as they were, momentum that of the new mass."""
-    new, _ = goes_on(winged, "contact-0.2s", tmp_path / "heavy", key)
+    new, _ = continued(winged, "contact-0.2s", tmp_path / "heavy", key)
     now, then = new.records[0], winged.records[winged.records["tick"] == new.records["tick"][0]][0]
     assert new.header.branch["changed"] == ["dynamics"] and then["V_TA"][0] > 0.05
     # the closing speed to the last bit or the one beside, after one step with other masses: rates come from momenta
@@ -260,9 +260,9 @@ def test_a_craft_of_another_mass_goes_on_with_the_speed_that_it_had(winged, tmp_
     assert replay.replay(new.path, verify=True)["equal"]
 
 
-def test_a_rigid_craft_of_another_inertia_goes_on_with_the_rates_that_it_had(log, tmp_path):
+def test_a_rigid_craft_of_another_inertia_continues_with_the_rates_that_it_had(log, tmp_path):
     rows = "[[9e4,0,0],[0,2e5,0],[0,0,2e5]]"
-    new, _ = goes_on(log, "contact-0.01s", tmp_path / "new", f"active_vehicle.inertia_kg_m2={rows}", "active_vehicle.mass_kg=20000.0")
+    new, _ = continued(log, "contact-0.01s", tmp_path / "new", f"active_vehicle.inertia_kg_m2={rows}", "active_vehicle.mass_kg=20000.0")
     now, then = new.records[0], log.records[log.records["tick"] == new.records["tick"][0]][0]
     # the record is one tick on: what the ship's own thrust does of 60 N to 20 t in place of 7 t is 6e-6 m/s
     assert now["V_TA"] == pytest.approx(then["V_TA"], abs=6e-6) and np.linalg.norm(then["V_TA"][3:]) > 1e-3

@@ -42,9 +42,9 @@ def test_exit_code_follows_the_outcome(verb, body, code, capsys):
 def test_unforeseen_exception_is_kept_in_a_file(verb, capsys):
     verb(raising(ZeroDivisionError("why")))
     assert cli.main(["probe"]) == 5
-    said = capsys.readouterr().err
-    assert "ZeroDivisionError: why" in said and "Traceback" not in said
-    file = next(word for word in said.split() if word.startswith("/") and word.rstrip(";").endswith(".txt")).rstrip(";")
+    reported = capsys.readouterr().err
+    assert "ZeroDivisionError: why" in reported and "Traceback" not in reported
+    file = next(word for word in reported.split() if word.startswith("/") and word.rstrip(";").endswith(".txt")).rstrip(";")
     assert "Traceback" in Path(file).read_text()
 
 

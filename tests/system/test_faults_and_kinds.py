@@ -59,7 +59,7 @@ def test_places_are_the_lines_of_the_keys():
 
 @pytest.mark.parametrize("file", sorted(str(p.relative_to(SHIPPED)) for p in SHIPPED.rglob("*.toml")))
 def test_every_key_of_the_shipped_files_has_its_line(file):
-    """Against the TOML reader: each key at its path, and its own name in the line that is said."""
+    """Against the TOML reader: each key at its path, and its own name in the line that is reported."""
     text = SHIPPED.joinpath(file).read_text()
     found, lines = places(text), text.splitlines()
 
@@ -122,17 +122,17 @@ def test_the_command_line_names_the_line(tmp_path, capsys):
     file = tmp_path / "docking.toml"
     file.write_text(text)
     assert cli.main(["simulate", str(file)]) == 2
-    said = capsys.readouterr().err
+    reported = capsys.readouterr().err
     for key in ("rate_hz", "nonsense"):
-        assert f"{file}:{line_with(text, key)}: test.{key}: " in said
+        assert f"{file}:{line_with(text, key)}: test.{key}: " in reported
     assert cli.main(["check", str(file)]) == 2
-    said = capsys.readouterr().out
-    assert f"{file}:{line_with(text, 'nonsense')}: " in said
-    assert len(said.partition("nonsense")[2].splitlines()) <= 4, "what is to be mended stands last"
+    reported = capsys.readouterr().out
+    assert f"{file}:{line_with(text, 'nonsense')}: " in reported
+    assert len(reported.partition("nonsense")[2].splitlines()) <= 4, "what is to be mended stands last"
 
 
 @pytest.mark.parametrize(
-    ("verb", "file", "said"),
+    ("verb", "file", "reported"),
     [
         ("run", "idss_campaign.toml", "is a campaign, not a test: hil-server campaign "),
         ("simulate", "probe_cone_campaign", "is a campaign, not a test: hil-server campaign "),
@@ -144,10 +144,10 @@ def test_the_command_line_names_the_line(tmp_path, capsys):
         ("simulate", "ring_idss", "is a mechanism, not a test: hil-server check "),
     ],
 )
-def test_the_wrong_verb_names_the_right_one(verb, file, said, capsys):
+def test_the_wrong_verb_names_the_right_one(verb, file, reported, capsys):
     assert cli.main([verb, file]) == 2
     err = capsys.readouterr().err
-    assert said in err and len(err.splitlines()) == 1
+    assert reported in err and len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", ["docking", "docking.toml", "programmes/docking.toml", "programmes/docking"])

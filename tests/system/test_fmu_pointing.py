@@ -257,7 +257,7 @@ def test_without_control_each_is_off(tmp_path):
     assert hull[~touched].max() > 0.15 and wing[~touched].min() > 10.0 and np.abs(arm).min() > 5.0
 
 
-def test_it_goes_on_from_a_checkpoint(tmp_path):
+def test_it_continues_from_a_checkpoint(tmp_path):
     """Amid the contact, with the state of the FMU: the same bytes."""
     path = test_file(tmp_path, "C")
     config = load_test(path, [*QUICK, *FLIGHT, "telemetry.checkpoint_every_s=1"])
@@ -272,7 +272,7 @@ def test_it_goes_on_from_a_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("table", "variable", "text", "said"),
+    ("table", "variable", "text", "reported"),
     [
         ("inputs", "wing", "joint_position[active sun_drv]", "one of joint_position[active sun_drive], joint_position[active shoulder], "),
         ("inputs", "gyro0", "sensor_rate[active gyro][0]", "one of sensor_rate[active gyroscope][0...2]"),
@@ -280,10 +280,10 @@ def test_it_goes_on_from_a_checkpoint(tmp_path):
         ("outputs", "wheel0", "wheel_torque_A[w]", "one of wheel_torque_A[x], wheel_torque_A[y], wheel_torque_A[z]"),
     ],
 )
-def test_a_name_that_no_craft_has_is_refused_before_the_run(tmp_path, table, variable, text, said):
+def test_a_name_that_no_craft_has_is_refused_before_the_run(tmp_path, table, variable, text, reported):
     """File, key, value, and what there is."""
     path = test_file(tmp_path, "C", **{table: {variable: text}})
-    words = f"{path}: control.fmu: {table}.{variable}: no such place in the sample: value {text!r}, limit {said}"
+    words = f"{path}: control.fmu: {table}.{variable}: no such place in the sample: value {text!r}, limit {reported}"
     with pytest.raises(ConfigurationError, match=re.escape(words)):
         simulate(load_test(path), Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert not (tmp_path / "run").exists()

@@ -115,8 +115,8 @@ def test_a_wrong_sum_ends_the_command_with_its_words(tmp_path, capsys):
     path = test_file(tmp_path)
     true = load_test(path).control["sha256"]
     assert cli.main(["simulate", str(path), "--set", f"control.sha256={'a' * 64}", "--out", str(tmp_path / "run"), "--quiet"]) == 2
-    said = "".join(capsys.readouterr())
-    assert "control.fmu: sha256" in said and "a" * 64 in said and true in said
+    reported = "".join(capsys.readouterr())
+    assert "control.fmu: sha256" in reported and "a" * 64 in reported and true in reported
     assert not (tmp_path / "run").exists()
 
 

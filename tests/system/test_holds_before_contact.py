@@ -1,4 +1,4 @@
-"""A hold commanded before the units touch brakes before it, or says that it cannot; what touches in a hold is told."""
+"""A hold commanded before the units touch brakes before it, or says that it cannot; what touches in a hold is reported."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_a_hold_with_room_does_not_touch(first_touch, before_s):
 
 
 @pytest.mark.parametrize("before_s", [0.05, 0.03, 0.01])
-def test_a_hold_without_room_says_so_and_the_contact_is_told(first_touch, before_s):
+def test_a_hold_without_room_says_so_and_the_contact_is_reported(first_touch, before_s):
     in_hold, told = held(first_touch - before_s)
     force = np.linalg.norm(in_hold["F_T"][:, :3], axis=1)
     assert told

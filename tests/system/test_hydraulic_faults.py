@@ -97,6 +97,6 @@ def test_supply_loss_over_the_wires(tmp_path):
     truth = np.load(tmp_path / "truth.npy")
     legs, twist = truth[:, 1:7], truth[:, 13:19]
     assert legs.min() > 3.0 and legs.max() < 5.0 and np.abs(twist[-1]).max() < 25 * MM
-    # what the drives have said is what they do: forces by the pressures, to their counts
+    # what the drives have reported is what they do: forces by the pressures, to their counts
     r = log.records[100:]
     assert np.abs(r["leg_force"] - 6.2e-3 * (r["leg_pressure_a"] - r["leg_pressure_b"])).max() < 100.0

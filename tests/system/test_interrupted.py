@@ -73,8 +73,8 @@ def test_ctrl_c_leaves_nothing_half_written(name, log, tmp_path, monkeypatch, ca
         arguments[1] = str(wrench_file(tmp_path / "wrench.csv"))
     monkeypatch.setattr(progress, "look", ctrl_c)
     assert cli.main(arguments) == cli.INTERRUPTED == 130
-    said = capsys.readouterr().err.strip().splitlines()
-    assert len(said) == 1 and said[0].startswith("interrupted: ") and len(said[0]) > len("interrupted: no")
+    reported = capsys.readouterr().err.strip().splitlines()
+    assert len(reported) == 1 and reported[0].startswith("interrupted: ") and len(reported[0]) > len("interrupted: no")
     assert tree(out) == before and sorted(os.listdir(out)) == sorted(before)
     if name == "predict":  # without a picture before, with one after: no need to predict again
         return
@@ -147,7 +147,7 @@ def test_pipes_stay_quiet(log, tmp_path, capsys):
 
 
 class Swallows:
-    """An object in whose end a press falls: Python prints what is raised there and goes on."""
+    """An object in whose end a press falls: Python prints what is raised there and continues."""
 
     def __del__(self):
         ctrl_c()
@@ -176,11 +176,11 @@ def suppressed():
 
 @pytest.mark.parametrize("body", [swallowed, suppressed, *map(made_an_exit_of, (RuntimeError, ImportError, SystemExit))])
 def test_a_press_that_somebody_swallows_is_obeyed(verb, body, capsys):
-    said = []
+    reported = []
 
     def work(args):
         body()
-        said.append("the end")
+        reported.append("the end")
         return {"exit_code": 0}
 
     verb(work)
@@ -348,9 +348,9 @@ def test_presses_while_the_loop_runs(phases, end, tmp_path, monkeypatch, capsys)
     if len(phases) == 2:
         settings += ["--set", "guidance.recover_s=0.0"]
     assert cli.main(["run", *settings, "--quiet", "--no-report", "--out", str(tmp_path / "run")]) == 130
-    said = capsys.readouterr()
-    assert not left and f"end       {end}" in said.out and "exit code 130" in said.out
-    assert [line for line in said.err.splitlines() if line.startswith("interrupted")] == [
+    reported = capsys.readouterr()
+    assert not left and f"end       {end}" in reported.out and "exit code 130" in reported.out
+    assert [line for line in reported.err.splitlines() if line.startswith("interrupted")] == [
         f"interrupted: the loop has ended, the log is complete: {tmp_path / 'run' / 'run.mcap'}"
     ]
     log = read_log(tmp_path / "run" / "run.mcap")

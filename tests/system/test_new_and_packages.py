@@ -206,8 +206,8 @@ def test_an_installed_wheel_simulates_without_the_tree(installed):
     where = run(bin_ / "python", "-c", program, cwd=work, env=environment)
     assert all(str(work / "environment") in place for place in where.split())
     run(bin_ / "hil-server", "new", "mine", cwd=work, env=environment)
-    said = run(bin_ / "hil-server", "simulate", "test.toml", "--out", "first", cwd=work / "mine", env=environment)
-    assert "captured" in said and (work / "mine" / "first" / "run.html").stat().st_size > 10_000
+    reported = run(bin_ / "hil-server", "simulate", "test.toml", "--out", "first", cwd=work / "mine", env=environment)
+    assert "captured" in reported and (work / "mine" / "first" / "run.html").stat().st_size > 10_000
     program = "from hil_server.host.installation import with_group; print(with_group('console'))"
     hint = run(bin_ / "python", "-c", program, cwd=work, env=environment)
     assert hint.strip() == f"{work}/environment/bin/pip install 'nicegui>=2.0'"

@@ -62,8 +62,8 @@ def test_meshes_that_overlap_as_drawn(meshes, tmp_path, monkeypatch, capsys):
     ball.export("deep.stl")
     drawings.cone(sections=64).export("cone.stl")
     assert cli.main(["new-unit", "deep.stl", "cone.stl", "--cell-m", "0.01"]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert re.search("deep.stl: overlaps cone.stl by 8.8.* mm as drawn, limit --depth-m 0.003 m: draw the units docked", said), said
+    reported = " ".join(capsys.readouterr().err.split())
+    assert re.search("deep.stl: overlaps cone.stl by 8.8.* mm as drawn, limit --depth-m 0.003 m: draw the units docked", reported), reported
     assert not (tmp_path / "unit").exists()
 
 
@@ -73,8 +73,9 @@ def test_another_field_is_refused(project, tmp_path, capsys):
     wrong = text.replace('field_sha256 = "', 'field_sha256 = "0')
     (copy / "unit.toml").write_text(wrong)
     assert cli.main(["check", str(copy / "test.toml")]) == 2
-    said = capsys.readouterr().out
-    assert "unit.toml" in said and "field_sha256: '0" in said and "take the file that belongs to the unit" in " ".join(said.split())
+    reported = capsys.readouterr().out
+    assert "unit.toml" in reported and "field_sha256: '0" in reported
+    assert "take the file that belongs to the unit" in " ".join(reported.split())
     (copy / "unit.toml").write_text(text)
     (copy / "unit.npz").unlink()
     assert cli.main(["check", str(copy / "test.toml")]) == 2
@@ -93,6 +94,6 @@ def test_refusals_leave_nothing_behind(meshes, tmp_path, monkeypatch, capsys, mo
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").touch()
     code = cli.main(["new-unit", str(meshes / "probe.stl"), str(meshes / "cone.stl"), "--unit", "mm", "--cell-m", "0.02", *more])
-    said = " ".join(capsys.readouterr().err.split())
-    assert code == 2 and re.search(words, said), said
+    reported = " ".join(capsys.readouterr().err.split())
+    assert code == 2 and re.search(words, reported), reported
     assert [p.name for p in tmp_path.iterdir()] == ["there"]

@@ -33,7 +33,7 @@ from rt_kernels.loop import LoopLine
 calls = ctypes.CDLL(None).allocator_calls
 calls.restype = ctypes.c_long
 test = assembly.simulation(load_test(sys.argv[1], ["guidance.contact_max_s=8.0", "test.duration_max_s=16.0", *sys.argv[2:]]))
-line = LoopLine(test.line.clock, test.ports, test.line.stages)  # no ring: nobody else has to run
+line = LoopLine(test.line.clock, test.ports, test.line.stages)  # no ring: no one else has to run
 before = calls()
 ctypes.CDLL(None).malloc(64)
 counts = [calls() - before]

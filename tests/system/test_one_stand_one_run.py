@@ -46,9 +46,9 @@ def test_the_second_run_is_refused_and_says_who_has_the_stand(holder, tmp_path, 
     monkeypatch.setattr(session, "stand_of", lambda *_: pytest.fail("a device was touched"))
     settings = [word for key in of(tmp_path) for word in ("--set", key)]
     assert cli.main(["run", *settings, "--out", str(tmp_path / "run")]) == 4
-    said = capsys.readouterr().err
+    reported = capsys.readouterr().err
     who = f"process {holder.pid} of {getpass.getuser()}, test 'first', since "
-    assert re.search(f"telemetry.publish: ipc://.*/publish is in use by {who}", said)
+    assert re.search(f"telemetry.publish: ipc://.*/publish is in use by {who}", reported)
     assert not (tmp_path / "run").exists()
     assert cli.main(["fly", *settings, "--out", str(tmp_path / "run")]) == 4 and "in use by process" in capsys.readouterr().err
 
@@ -63,7 +63,7 @@ def test_a_stand_is_free_when_its_process_is_killed(holder, tmp_path):
         pass
 
 
-def test_the_claim_of_a_programme_covers_its_variants_and_nobody_else(tmp_path):
+def test_the_claim_of_a_programme_covers_its_variants_alone(tmp_path):
     config = load_test(None, of(tmp_path))
     other = load_test(None, of(tmp_path / "other"))
     found = []
@@ -128,4 +128,4 @@ def test_a_page_of_somebody_else_is_not_flown_with(tmp_path, monkeypatch, capfd)
         finally:
             stop.set()
             thread.join()
-    assert f"cannot serve on 127.0.0.1:{port}" in (said := capfd.readouterr().err) and "--port" in said
+    assert f"cannot serve on 127.0.0.1:{port}" in (reported := capfd.readouterr().err) and "--port" in reported

@@ -91,7 +91,7 @@ class LiveRun:
         return next(pid for pid in children(self.process.pid) if "hil_server.bus.drain" in command_line(pid))
 
     def end(self):
-        """Exit code, what was said on the screen, the summary."""
+        """Exit code, what was reported on the screen, the summary."""
         out, err = self.process.communicate()
         return self.process.returncode, out, err, json.loads(self.json.read_text())
 
@@ -139,7 +139,7 @@ def test_run_whose_telemetry_stands_still_parks_and_keeps_what_the_ring_holds(li
     assert "does not keep up" in summary["record_lost"] and "parking the platform" in err and "record    LOST" in out
     log = read_log(run.folder / "run.mcap")
     assert log.ticks + log.end["lost_ticks"] == summary["ticks_run"] and log.end["record_lost"] in summary["record_lost"]
-    # the loop was told while there was room left: the order stands in the log
+    # the loop was stopped while there was room left: the order stands in the log
     assert RECORD_LOST in log.records["command_code"]
 
 

@@ -122,7 +122,7 @@ def test_missing_ticks_of_a_live_run_are_named_and_those_before_are_compared(log
 
 
 def test_a_line_that_ends_before_its_log_is_not_equal(logged, tmp_path):
-    """Records behind the end of the run: the line stops, the log goes on."""
+    """Records behind the end of the run: the line stops, the log continues."""
     log = read_log(logged)
     more = np.concatenate([log.records, log.records[-50:]])
     more["tick"] = np.arange(len(more))
@@ -240,7 +240,7 @@ def as_of_an_earlier_table(source, target, change=lambda records: None):
 
 
 def test_a_log_of_an_earlier_table_of_channels(logged, tmp_path):
-    """Fields that came later are not compared, a stage whose block has another form is built anew; what differs is still found."""
+    """Fields that came later are not compared, a stage whose block has another form is rebuilt; what differs is still found."""
     result = replay.replay(as_of_an_earlier_table(logged, tmp_path / "former.mcap"), verify=True)
     assert result["equal"] and result["damaged"] == [] and result["incomplete"] == []
     assert result["absent"] == ["thruster_A", "thruster_T"] and [*result["rebuilt"]] == ["control"]

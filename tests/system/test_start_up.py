@@ -82,9 +82,9 @@ def test_measurement_is_refused_beside_a_live_run(measured, capsys):
     with RealtimeHost(priority=0):
         assert os.getpid() in live_runs()
         assert cli.main(["check", "--measure"]) == 2 and measured == []
-        said = capsys.readouterr().err
-        assert f"live run in progress (process {os.getpid()})" in said and "wait until it has ended" in said
-        assert cli.main(["check"]) == 0, "without the measurement it disturbs nobody"
+        reported = capsys.readouterr().err
+        assert f"live run in progress (process {os.getpid()})" in reported and "wait until it has ended" in reported
+        assert cli.main(["check"]) == 0, "without the measurement it disturbs no one"
     assert os.getpid() not in live_runs()
 
 
@@ -104,7 +104,7 @@ sys.stdin.read()
     assert pid not in live_runs()
 
 
-def test_check_names_a_limit_of_what_nobody_says(capsys):
+def test_check_names_a_limit_of_what_is_not_given(capsys):
     """A lowest supply pressure on a stand that does not measure it would trip every run before its start."""
     assert cli.main(["check", "--set", "stand.limits.supply_pressure_min_pa=14e6"]) == 1
     assert "14 MPa: NOT MEASURED" in capsys.readouterr().out

@@ -96,7 +96,7 @@ def test_press_thrust_ends_at_the_bottom_signal_through_the_line():
 
 
 def test_press_thrust_by_an_engine_ends_in_the_tick_of_the_bottom_signal_and_its_valve_then_shows():
-    """The request ends in the tick of DK2 (6.2); the engine goes on for its delay of 30 ms, then falls with 20 ms."""
+    """The request ends in the tick of DK2 (6.2); the engine continues for its delay of 30 ms, then falls with 20 ms."""
     out = course(THRUSTERS, (), ("guidance.contact_max_s=2.0",))
     loop, request = out["phase"] == PHASE["contact"], out["control_request"] & BITS["control_request"]["press"] != 0
     touch, bottom = (int(np.argmax(signal(out, name) & loop)) for name in ("DK1", "DK2"))
@@ -183,13 +183,13 @@ def test_summary_names_what_left_its_valid_range_and_where(tmp_path, monkeypatch
     """The cause of a trip is no bare "a mechanism model left its valid range": element, depth, limit, place in the target port."""
     monkeypatch.chdir(tmp_path)
     keys = ("mechanism.penetration_max_m=0.0001", "guidance.contact_max_s=3.0")
-    code = main(["simulate", str(CONFIG), "--out", "run", "--quiet", "--no-report", "--json", "said.json",
+    code = main(["simulate", str(CONFIG), "--out", "run", "--quiet", "--no-report", "--json", "reported.json",
                  *(part for key in keys for part in ("--set", key))])  # fmt: skip
-    said = json.loads((tmp_path / "said.json").read_text())
-    assert code == 3 and said["end"] == "tripped"
+    reported = json.loads((tmp_path / "reported.json").read_text())
+    assert code == 3 and reported["end"] == "tripped"
     words = r"mechanism_invalid: probe: head 1: penetration (0\.\d+) mm, its law holds to 0\.1 mm, at \((.*)\) m in the target port"
-    found = re.fullmatch(words, said["cause"]["text"])
-    assert found, said["cause"]["text"]
+    found = re.fullmatch(words, reported["cause"]["text"])
+    assert found, reported["cause"]["text"]
     x, y, z = map(float, found[2].split(", "))
     assert 0.1 < float(found[1]) < 0.5 and 0.0 < x < 0.51 and np.hypot(y, z) < 0.42
 

@@ -41,19 +41,19 @@ def test_plotjuggler_subscribes_to_the_address_of_the_file(tmp_path):
     assert TelemetrySettings.from_table(load_test(str(file)).telemetry, "run.mcap").plotjuggler_address == "tcp://127.0.0.1:9773"
 
 
-def test_a_folder_that_is_taken_is_said_first(log, capfd):
+def test_a_folder_that_is_taken_is_reported_first(log, capfd):
     assert cli.main(["simulate", *SHORT, "--out", str(log.parent)]) in (0, 1)
     there = log.parent.with_name(f"{log.parent.name}-2")
-    said = capfd.readouterr()
-    assert said.err.splitlines()[0] == f"{log.parent} has the log of another run: log and report of this one go to {there}"
-    assert f"log       {there / 'run.mcap'}" in said.out
+    reported = capfd.readouterr()
+    assert reported.err.splitlines()[0] == f"{log.parent} has the log of another run: log and report of this one go to {there}"
+    assert f"log       {there / 'run.mcap'}" in reported.out
 
 
 def test_playback_says_where_and_how_long(log, capsys):
     assert cli.main(["replay", str(log), "--rate", "1"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"publishing \d+ ticks on tcp://\S+, \d+ s; Ctrl-C ends it", said[0])
-    assert said[1].startswith("published ") and said[1].split()[1] == said[0].split()[1]
+    reported = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"publishing \d+ ticks on tcp://\S+, \d+ s; Ctrl-C ends it", reported[0])
+    assert reported[1].startswith("published ") and reported[1].split()[1] == reported[0].split()[1]
 
 
 def test_a_recorded_operator_without_a_run_says_that_it_waits(monkeypatch, capsys):
@@ -73,8 +73,8 @@ def test_peaks_are_named_and_have_units(tmp_path, capsys):
 
 def test_the_help_lists_every_exit_code(capsys):
     assert cli.main(["--help"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert all(re.search(rf"[ ,]{code} \w", said.partition("exit codes:")[2]) for code in (0, 1, 2, 3, 4, 5, cli.INTERRUPTED))
+    reported = " ".join(capsys.readouterr().out.split())
+    assert all(re.search(rf"[ ,]{code} \w", reported.partition("exit codes:")[2]) for code in (0, 1, 2, 3, 4, 5, cli.INTERRUPTED))
 
 
 def test_verbose_shows_time_level_and_module(tmp_path, capsys):

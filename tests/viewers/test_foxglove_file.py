@@ -71,7 +71,7 @@ def test_a_code_has_its_word(shown, log):
     assert field.enum_type.values_by_number[message.phase].name == f"phase_{log['phase'].words()[-1]}" != "phase_idle"
 
 
-def test_frames_joints_and_wrenches_go_on_together(shown, log):
+def test_frames_joints_and_wrenches_continue_together(shown, log):
     found = {topic: [] for topic in ("/tf", "/joint_states", "/wrench/contact")}
     for topic, at, message in messages(shown, *found):
         found[topic].append((at, message))
@@ -123,8 +123,8 @@ def test_events_are_lines_of_a_log(shown):
 
 def test_the_same_by_the_command_line(docking, tmp_path):
     out = tmp_path / "scene.mcap"
-    assert main(["export", docking, "--to", "foxglove", "--out", str(out), "--scene-hz", "1", "--json", str(tmp_path / "said.json")]) == 0
-    assert json.loads((tmp_path / "said.json").read_text())["bytes"] == out.stat().st_size > 10_000
+    assert main(["export", docking, "--to", "foxglove", "--out", str(out), "--scene-hz", "1", "--json", str(tmp_path / "out.json")]) == 0
+    assert json.loads((tmp_path / "out.json").read_text())["bytes"] == out.stat().st_size > 10_000
     with open_log(docking) as log, pytest.raises(UsageError, match="the log itself"):
         foxglove_file.write(docking, log._source.path)
     with pytest.raises(UsageError, match="nowhere"):

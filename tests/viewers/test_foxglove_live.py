@@ -92,13 +92,13 @@ def bus(docking, tmp_path):
 def test_a_viewer_gets_scene_and_curves(bus, docking):
     from hil_server.viewers.foxglove_live import Bridge
 
-    said = []
-    bridge = Bridge(bus["telemetry_address"], bus["command_address"], port=0, report=said.append)
+    reported = []
+    bridge = Bridge(bus["telemetry_address"], bus["command_address"], port=0, report=reported.append)
     try:
         viewer = Viewer(bridge.port)
         began = time.time()
         asyncio.run(viewer.watch(lambda m: all(m[topic] for topic in WANTED if topic != "/events") and len(m["/tf"]) > 20, 100.0))
-        late = Viewer(bridge.port)  # who comes later gets what is said once, too
+        late = Viewer(bridge.port)  # who comes later gets what is reported once, too
         asyncio.run(late.watch(lambda m: m["/scene/stand"] and m["/robot_description"], 60.0))
     finally:
         bridge.close()
@@ -112,7 +112,7 @@ def test_a_viewer_gets_scene_and_curves(bus, docking):
     force, at = log["F_T[0]"].values, {round(t, 6): i for i, t in enumerate(log.seconds)}
     curve = viewer.decoded("/channels/wrench")
     assert len(curve) > 20 and all(message.F_T[0] == force[at[round(message.seconds, 6)]] for _, message in curve)
-    assert any(text.startswith("run ") for text in said)
+    assert any(text.startswith("run ") for text in reported)
 
 
 def test_a_port_that_is_taken(bus):

@@ -16,7 +16,7 @@ def head(path="/", **headers):
 
 
 @pytest.mark.parametrize(
-    ("headers", "said"),
+    ("headers", "reported"),
     [
         (GOOD, ""),  # the app on the desk
         (GOOD | {"Origin": APP}, ""),
@@ -30,9 +30,9 @@ def head(path="/", **headers):
         (GOOD | {"host": "127.0.0.1"}, "given twice"),
     ],
 )
-def test_host_and_origin(headers, said):
+def test_host_and_origin(headers, reported):
     found = refusal(head(**headers), ("stand7",), (APP,), "")
-    assert (said in found) and bool(found) == bool(said)
+    assert (reported in found) and bool(found) == bool(reported)
 
 
 def test_the_key():

@@ -45,7 +45,7 @@ def test_drives_on_ethercat_are_flown_whole_and_to_the_same_bytes(tmp_path):
     assert line["bus_answered"] >= line["cycles"] - 1 > 8000 and line["axis_lost"] == [0] * 6
     # the grid has found the reference clock of the line, and each frame is seen as what it says to six axes
     assert abs(log.aux("bus_deviation_ns")[1000:]).max() < 100
-    said = flights[0].frames[(flights[0].frames["heard"] == 0) & (flights[0].frames["wire"] == 0)]
-    assert all((said["id"] == 0x201 + axis).sum() > 8000 for axis in range(6))
+    reported = flights[0].frames[(flights[0].frames["heard"] == 0) & (flights[0].frames["wire"] == 0)]
+    assert all((reported["id"] == 0x201 + axis).sum() > 8000 for axis in range(6))
     one, other = (flight.log.read_bytes() for flight in flights)
     assert one == other

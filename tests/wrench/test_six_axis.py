@@ -221,7 +221,7 @@ def test_broken_wire_of_every_channel(i):
     assert s["wrench_fault"][0] == 0
 
 
-def test_status_of_the_port_goes_on_with_that_of_the_channels():
+def test_status_of_the_port_continues_with_that_of_the_channels():
     counts = np.zeros(6)
     counts[2] = 6e6
     s = sample(counts, wrench_status=STATUS["lost"])

@@ -24,7 +24,7 @@ HOSTILE = {
 
 @pytest.fixture
 def victim(tmp_path, monkeypatch):
-    """A file with something in it, which the FMU is told of."""
+    """A file with something in it, whose path the FMU receives."""
     path = tmp_path / "elsewhere" / "victim"
     path.parent.mkdir()
     path.write_text("kept")
@@ -41,23 +41,23 @@ def made(tmp_path_factory):
 
 
 def stepped(made, act):
-    """The part after three steps, and what its auxiliary channels said."""
+    """The part after three steps, and what its auxiliary channels reported."""
     part = registry.part("control", "fmu")(period_s=1e-3, folders=[], live=False, **(made | {"start": {"fail": act, "fail_time": 0.0}}))
     sample = np.zeros(1, SAMPLE_DTYPE)
     sample["periods"] = 1
     for _ in range(3):
-        said = part.step(sample).copy()
-    return part, said
+        reported = part.step(sample).copy()
+    return part, reported
 
 
 @pytest.mark.parametrize("act", HOSTILE, ids=HOSTILE.get)
 def test_what_an_fmu_cannot_do(made, victim, act):
-    part, said = stepped(made, act)
+    part, reported = stepped(made, act)
     sandboxed = [note for note in part.notes if "; sandboxed: no files written" in note]
     assert sandboxed, f"this kernel has no seccomp: {part.notes}"
     if act == 36 and "no Landlock" in sandboxed[0]:
         pytest.skip("this kernel has no Landlock")
-    assert not said[0], f"it {HOSTILE[act]}"
+    assert not reported[0], f"it {HOSTILE[act]}"
     assert victim.read_text() == "kept" and victim.stat().st_mode & 0o777 == 0o600
     assert [one.name for one in victim.parent.iterdir()] == ["victim"]
 

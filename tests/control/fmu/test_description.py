@@ -42,7 +42,7 @@ def read(tmp_path):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_what_is_said_of_the_fmu(read, version):
+def test_the_description_of_the_fmu(read, version):
     found = read(version)
     assert found.version == version and found.keeps_state
     made = f"FMU controller (version 1.4, factory; FMI {version}.0), sha256 {found.sha256}, {found.path}"
@@ -63,12 +63,12 @@ def claims(file, size):
 
 
 @pytest.mark.parametrize(
-    ("member", "said"),
+    ("member", "reported"),
     [("../../out.so", "limit a name below"), ("/out.so", "limit a name below"), ("resources/..\\..\\out", "limit a name below"),
      ("resources/a/../../../out", "limit a name below"), ("LINK", "holds the link"), ("MANY", "files, limit 5000"),
      ("3 GB", "unpacks to ")],  # fmt: skip
 )
-def test_an_archive_that_leaves_its_folder_or_floods_the_disk_is_refused_before_it_is_unpacked(read, tmp_path, monkeypatch, member, said):
+def test_an_archive_that_leaves_its_folder_or_floods_the_disk_is_refused_unopened(read, tmp_path, monkeypatch, member, reported):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
     keys = factory.keys(tmp_path)
@@ -85,7 +85,7 @@ def test_an_archive_that_leaves_its_folder_or_floods_the_disk_is_refused_before_
             archive.writestr(member if "/" in member else "resources/zeros", bytes(1000), compress_type=zipfile.ZIP_DEFLATED)
     if member == "3 GB":
         claims(file, 3_000_000_000)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=reported):
         read(made=keys | {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()})
     assert list((tmp_path / "scratch").iterdir()) == [] and not list(tmp_path.rglob("out*"))
 
@@ -119,7 +119,7 @@ def test_another_file_is_refused_with_both_sums(read, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("version", "change", "said"),
+    ("version", "change", "reported"),
     [
         (2, {"fmi_version": "1.0"}, "file: .*"),
         (2, {"fmi_version": "2.1"}, "file: .*2.0 or 3.0"),
@@ -130,8 +130,8 @@ def test_another_file_is_refused_with_both_sums(read, tmp_path):
         (3, {"fixed_step": 0.003}, "step_ticks: communication step 0.001 s, limit a whole multiple of .* 0.003 s"),
     ],
 )
-def test_an_fmu_that_cannot_run_here(read, tmp_path, version, change, said):
-    with pytest.raises(ValueError, match=f"^{said}"):
+def test_an_fmu_that_cannot_run_here(read, tmp_path, version, change, reported):
+    with pytest.raises(ValueError, match=f"^{reported}"):
         read(made=factory.keys(tmp_path, version, **change))
     assert read(made=factory.keys(tmp_path, 3, fixed_step=0.0005)).version == 3
 
@@ -153,7 +153,7 @@ def test_what_is_no_fmu(read, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "table", "said"),
+    ("key", "table", "reported"),
     [
         ("inputs", {"w": "X_TA[0]"}, r"inputs.w: the FMU has no such variable: value 'X_TA\[0\]', limit one of w\[0\], w\[1\]"),
         ("inputs", {"gain": "X_TA[0]"}, r"inputs.gain: its causality is parameter: value 'X_TA\[0\]', limit input"),
@@ -183,8 +183,8 @@ def test_what_is_no_fmu(read, tmp_path):
         ("start", {"press": 1}, r"start.press: is of type Boolean: value 1"),
     ],
 )  # fmt: skip
-def test_a_variable_that_does_not_fit(read, key, table, said):
-    with pytest.raises(ValueError, match=said) as caught:
+def test_a_variable_that_does_not_fit(read, key, table, reported):
+    with pytest.raises(ValueError, match=reported) as caught:
         read(**{key: table})
     assert re.match(rf"{key}[.:]", str(caught.value))
 
@@ -231,7 +231,7 @@ def test_where_things_of_the_crafts_stand():
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "said"),
+    ("key", "text", "reported"),
     [
         ("inputs", "joint_position[active elbow]", "limit one of joint_position[active shoulder], joint_position[active spin], joint_pos"),
         ("inputs", "joint_position", "limit one of joint_position[active shoulder]"),
@@ -251,11 +251,11 @@ def test_where_things_of_the_crafts_stand():
         ("outputs", "joint_position[active shoulder]", "limit a field of control (the table"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_refused_with_what_is(read, key, text, said):
+def test_what_is_not_there_is_refused_with_what_is(read, key, text, reported):
     variable = "w[0]" if key == "inputs" else "thrust"
     with pytest.raises(ValueError, match=re.escape(f"{key}.{variable}: no such place in the sample: value {text!r}, ")) as caught:
         read(dynamics=DYNAMICS, **{key: {variable: text}})
-    assert said in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_without_such_crafts_nothing_has_a_name(read):

@@ -215,7 +215,7 @@ FAILURES = {"nan": (1, NOT_FINITE, None), "segfault": (2, CRASHED, signal.SIGSEG
 
 @versions
 @pytest.mark.parametrize("how", FAILURES)
-def test_a_failure_is_said_and_nothing_acts(build, version, how):
+def test_a_failure_is_reported_and_nothing_acts(build, version, how):
     number, failure, detail = FAILURES[how]
     rates, pressed = course(12)
     part = build(version, {"fail": number, "fail_time": 5 * PERIOD})
@@ -234,9 +234,9 @@ def test_an_fmu_that_never_returns_is_left_behind(build, live):
     assert aux[:, 0].tolist() == [0, 0, 0, LATE, LATE, LATE] and samples["control_status"][3:].tolist() == [FAILED] * 3
 
 
-@pytest.mark.parametrize(("number", "said"), [(2, "SIGSEGV"), (3, "initialisation fails"), (6, "exit")])
-def test_an_fmu_that_fails_before_the_run_is_refused(build, number, said):
-    with pytest.raises(ValueError, match=f"^file: .*{said}.*controller2.fmu.*limit"):
+@pytest.mark.parametrize(("number", "reported"), [(2, "SIGSEGV"), (3, "initialisation fails"), (6, "exit")])
+def test_an_fmu_that_fails_before_the_run_is_refused(build, number, reported):
+    with pytest.raises(ValueError, match=f"^file: .*{reported}.*controller2.fmu.*limit"):
         build(2, {"fail": number, "fail_time": -1.0})
 
 

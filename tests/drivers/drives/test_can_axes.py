@@ -117,7 +117,7 @@ def test_set_up_of_library_drives(drives, sample, kind, way_up):
         position = {402: (0x607A0020, 0x60640020), 408: (0x66000120, 0x66010120)}[kind]
         assert rpdo == [0x60400010, position[0]] and tpdo == [0x60410010, position[1]]
         assert (peer.get(n, 0x1400, 1, 4), peer.get(n, 0x1800, 1, 4)) == (0x200 + n, 0x180 + n)
-        assert peer.get(n, 0x1803, 1, 4) == 0x80000480 + n  # an actual value that is on by default is switched off: nobody would watch it
+        assert peer.get(n, 0x1803, 1, 4) == 0x80000480 + n  # an actual value that is on by default is switched off: no one would watch it
         assert (peer.get(n, 0x1400, 2, 1), peer.get(n, 0x1800, 2, 1), peer.get(n, 0x1400, 5, 2)) == (1, 1, 50)
         # target is where the axis stands
         target = (0x607A, 0) if kind == 402 else (0x6600, 1)
@@ -410,7 +410,7 @@ def test_a_second_answer_to_one_sync_with_another_position_says_so(drives, sampl
 
 
 @pytest.mark.parametrize("missing", [1, 5])
-def test_answers_that_come_late_are_nobody_else_s(drives, sample, missing):
+def test_answers_that_come_late_are_no_other_s(drives, sample, missing):
     """Held up on their way and then come all at once, over two ticks; when that is over, a further answer is somebody else's again."""
     line = Ticks(drives, sample, first=SETTLED, no_data_periods=NO_DATA_PERIODS)
     line.beat()
@@ -595,11 +595,11 @@ def test_random_ticks_against_a_plain_twin(drives, sample, kind, seed):
             events.append(("no frame", None))
         source.shuffle(events)
 
-        seen, said, codes = set(), [], []
+        seen, reported, codes = set(), [], []
         for event, value in events:
             if event == "word":
                 line.peer.answer(3, value, 0)
-                said.append(value)
+                reported.append(value)
             elif event == "emergency":
                 line.peer.send(0x083, struct.pack("<HB5x", *value))
                 code = value[0] or (0 if value[1] == 0 else code or 0x1000)
@@ -616,18 +616,18 @@ def test_random_ticks_against_a_plain_twin(drives, sample, kind, seed):
                 line.peer.far.send(b"no frame")
                 damaged[1] += 1
                 seen.add("corrupt")
-        if said:
-            word, silent = said[-1], 0
+        if reported:
+            word, silent = reported[-1], 0
         else:
             silent, lost = silent + 1, lost + 1
             seen |= {"lost"} if silent < 3 else {"lost", "no_data"}
-        bits = [names_of(profile.status_bits(w)) for w in [*said, word]]
+        bits = [names_of(profile.status_bits(w)) for w in [*reported, word]]
         seen = seen.union(*bits)
         seen |= {"emergency", "device_fault"} if codes or code else set()
         seen |= {"not_enabled"} if nmt != 5 else set()
         seen |= {"heartbeat_lost"} if now - beat > 30 else set()
         rank = [2 if names - mild else 1 if names else 0 for names in bits]
-        worst = [w for w, r in zip([*said, word], rank, strict=True) if r == max(rank)][-1]
+        worst = [w for w, r in zip([*reported, word], rank, strict=True) if r == max(rank)][-1]
 
         assert line.tick(silent=(3,)) == seen, (now, events)
         now += 1
@@ -789,7 +789,7 @@ def test_wrong_lengths_are_corrupt(drives, sample):
     assert list(sample["drive_corrupt_total"][0]) == [2, 1, 1, 1, 1, 1]  # the frame that is none may have been anybody's
 
 
-def test_remote_and_extended_frames_are_nobodys(drives, sample):
+def test_remote_and_extended_frames_are_no_one_s(drives, sample):
     line = Ticks(drives, sample)
     before = line.port.counters()["link_ignored"][0]
 
@@ -801,7 +801,7 @@ def test_remote_and_extended_frames_are_nobodys(drives, sample):
 
 
 def test_full_queue_drops_and_counts(drives, sample):
-    """Nobody takes the frames: the queue of the link fills, nothing waits, the next sample says so."""
+    """No one takes the frames: the queue of the link fills, nothing waits, the next sample says so."""
     peer, port = running(drives)
     for _ in range(400):
         port.read(sample)

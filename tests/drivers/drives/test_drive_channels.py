@@ -165,7 +165,7 @@ def test_bits_of_a_word_of_the_manufacturer(sample, bit, name):
         line.tick()
         assert line.tick((0x483, struct.pack("<H", 1 << bit))) == {name}
         assert line.tick() == {name}  # until the next word
-        # said and taken back in one tick
+        # reported and taken back in one tick
         assert line.tick((0x483, bytes(2))) == set()
         assert line.tick((0x483, struct.pack("<H", 1 << bit)), (0x483, bytes(2))) == {name}
         assert line.tick() == set()

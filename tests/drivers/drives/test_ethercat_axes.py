@@ -162,7 +162,7 @@ def test_a_recovery_leads_each_axis_up_from_its_own_state(bus):
     one.sample["leg_setpoint"][0, 5] += 0.01
     one.words = [0x1218, 0x1250, 0x1231, 0x1233, 0x1237, 0x1233]
     control_words(one)
-    assert control_words(one) == [0x0F] * 6, "held: nobody is led anywhere"
+    assert control_words(one) == [0x0F] * 6, "held: no drive is led anywhere"
     one.sample["safety_state"] = state["recovering"]
     seen = [control_words(one) for _ in range(40)]
     assert {row[0] for row in seen} == {0x00, 0x80}, "a reset is an edge: it comes and goes"

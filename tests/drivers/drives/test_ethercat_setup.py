@@ -52,7 +52,7 @@ def opened(segment, **keys):
 
 def test_way_up_and_down(segment):
     one = segment()
-    one.drives[0].registers[0x92C] = struct.pack("<I", 1_780_617_852)  # nobody tells the reference the time
+    one.drives[0].registers[0x92C] = struct.pack("<I", 1_780_617_852)  # no one tells the reference the time
     port = opened(one)
     for drive in one.drives:
         # mapping as the frame has it, assigned; 0x60C2 for 1 kHz; mode 8; watchdog of 10 ms in units of 100 us
@@ -147,7 +147,7 @@ def test_fault_is_reset_before_enabling(segment):
         (lambda s: setattr(s.drives[0], "word", 0x0050), {}, "slave 0 on eth1 is in local control"),
     ],
 )
-def test_what_is_wrong_is_said_and_all_is_left_safe(segment, change, keys, words):
+def test_what_is_wrong_is_reported_and_all_is_left_safe(segment, change, keys, words):
     one = segment()
     if "local" in words:
         one.stubborn = 0
@@ -211,7 +211,7 @@ def test_findings_name_what_is_missing():
     assert levels["EtherCAT lo link"] in ("info", "fail") and "EtherCAT lo raw sockets" in levels
 
 
-def test_an_interface_that_is_not_there_is_said():
+def test_an_interface_that_is_not_there_is_reported():
     with pytest.raises(ConnectionError, match="EtherCAT on nobody0: (there is no such interface|no right to raw sockets)"):
         ethercat_link.open_ethercat("nobody0")
 
@@ -224,8 +224,8 @@ def test_check_says_link_rights_and_library(monkeypatch, capsys):
     config, summary = load_test(None, ["test.stand=stands/ethercat_stand.toml", "stand.drives.interface=nobody0"]), {"exit_code": 0}
     (row,) = _buses(config, summary)
     assert row["fits"] and summary["exit_code"] == 1
-    said = capsys.readouterr().out
-    assert "fail EtherCAT nobody0: there is no such interface" in said and "EtherCAT set-up: pysoem" in said
+    reported = capsys.readouterr().out
+    assert "fail EtherCAT nobody0: there is no such interface" in reported and "EtherCAT set-up: pysoem" in reported
     nobody_has_it = Mock(side_effect=importlib.metadata.PackageNotFoundError)
     monkeypatch.setattr(importlib.metadata, "version", nobody_has_it)
     assert ethercat_setup.library_findings() == [

@@ -286,7 +286,7 @@ def test_frames_of_the_wrong_length_are_damaged_and_say_nothing(ticks, sample, b
     assert line.tick() == set()
 
 
-def test_frames_of_others_are_nobodys(ticks):
+def test_frames_of_others_are_no_one_s(ticks):
     line = ticks()
 
     def foreign():
@@ -298,7 +298,7 @@ def test_frames_of_others_are_nobodys(ticks):
     assert line.tick() == {"corrupt"} and line.port.counters() == {"lost": 0, "corrupt": 1}
 
 
-def test_error_frames_are_said_and_bus_off_lasts_until_the_controller_restarted(ticks):
+def test_error_frames_are_reported_and_bus_off_lasts_until_the_controller_restarted(ticks):
     line = ticks()
     error, prot, bus_off, restarted, control = 0x20000000, 0x08, 0x40, 0x100, 0x04
     assert line.tick(between=lambda: line.send(error | prot, bytes(8))) == {"corrupt"}

@@ -71,7 +71,7 @@ class Node:
     """A CANopen device: NMT, SDO server, PDOs with mapping, heartbeat, emergency. A profile adds objects and `written`, `behave`.
 
     `handle(frame)` returns the answers to a frame, `sync()` those to a SYNC, `pass_time(ms)` what is due after so much time. With `watches`
-    it judges that nobody commands it any more (CiA 301): the consumer heartbeat time of one node, 1016h:1, watched from its first heartbeat
+    it judges that no one commands it any more (CiA 301): the consumer heartbeat time of one node, 1016h:1, watched from its first heartbeat
     on, after which it is in the state that 1029h:1 says; the event timer of RPDO 1, from its first frame on.
     """
 
@@ -129,7 +129,7 @@ class Node:
         """One communication cycle of the device's own life, after its actual values were sampled."""
 
     def connection_lost(self) -> None:
-        """Nobody commands the device any more."""
+        """No one commands the device any more."""
 
     # frames the device sends of itself
     def boot_up(self) -> Frame:

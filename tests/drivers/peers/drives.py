@@ -180,7 +180,7 @@ class Cia408Drive(Drive):
             if edge & 0x8 and lower == self.drive_state:
                 self.drive_state |= 0x8
             return
-        # the bits are levels: the device goes on, state by state in the order D, H, M, until it is where they say
+        # the bits are levels: the device continues, state by state in the order D, H, M, until it is where they say
         steps = [0x0, 0x1, 0x3, 0x7]
         now, goal = steps.index(self.drive_state & 0x7), 3 if lower == 0x7 else 2 if lower & 0x3 == 0x3 else lower & 0x1
         if goal == 3 and now != 3:

@@ -74,7 +74,7 @@ class RdtSensor:
                     connection.sendall(struct.pack(">HBBII6H", HEADER, _NEWTON, _NEWTON_METRE, *self.scale, *scale16))
 
     def records(self, count: int) -> list[Record]:
-        """The next records of the stream; none while nobody asked for it."""
+        """The next records of the stream; none while no one asked for it."""
         made = []
         for _ in range(count if self.streaming else 0):
             self.rdt_sequence += 1

@@ -33,7 +33,7 @@ class SerialPeer(ThreadedPeer):
         super().__init__()
 
     def answer(self):
-        """Obeys what it hears, and streams the first records until it is told to stop."""
+        """Obeys what it hears, and streams the first records until the stop command."""
         while not self.stop.is_set():
             if self.hears(self.master, self.PAUSE_S if self.streaming.is_set() else None):
                 with contextlib.suppress(OSError):

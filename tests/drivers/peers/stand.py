@@ -196,13 +196,13 @@ class LockstepStand:
         while not self._stop.is_set():
             # what all have to say first, then all of it at once: the last step up asks for six answers no older than a period, which a
             # busy machine does not give from one drive to the next
-            said = []
+            reported = []
             for bus in self.buses:
                 frames = bus.received()
                 if bus.master is not None:
-                    said.append((bus, [answer for frame in frames for answer in bus.answers(frame)]
+                    reported.append((bus, [answer for frame in frames for answer in bus.answers(frame)]
                                  + [frame for node in bus.nodes for frame in node.pass_time(10.0)]))  # fmt: skip
-            for bus, answers in said:
+            for bus, answers in reported:
                 bus.send(answers)
             self.sensor.serve()
             if self.sensor.streaming:
@@ -283,7 +283,7 @@ class LockstepStand:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
             other.sendto(datagram, self.sensor.client)
 
-    # what came of it
+    # the outcome
     @property
     def records(self) -> np.ndarray:
         """The samples of all ticks so far, shape (ticks,)."""

@@ -46,7 +46,7 @@ def test_message_goes_out_and_comes_in(ends, extended, remote, identifier):
 
 
 def test_what_is_no_data_frame_is_passed_over(ends):
-    """Error frames, half frames and lengths beyond eight are nobody's message; the next good one is."""
+    """Error frames, half frames and lengths beyond eight are no one's message; the next good one is."""
     bus, _, far = ends
     far.send(FRAME.pack(ERROR | 4, 8, b""))
     far.send(b"half")
@@ -110,7 +110,7 @@ def test_list_of_names():
 
 
 def test_the_libraries_load_nothing_that_no_driver_needs():
-    """With asammdf installed python-can would load pandas and sympy. Whoever needs asammdf afterwards has it."""
+    """With asammdf installed python-can would load pandas and sympy. A user who needs asammdf afterwards has it."""
     pytest.importorskip("asammdf")
     text = "import sys, drivers.raw_frames.can_link; print({'pandas', 'sympy', 'asammdf'} & set(sys.modules)); import asammdf"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)

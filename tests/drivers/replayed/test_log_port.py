@@ -1,4 +1,4 @@
-"""The log as a port: which bytes go into the sample, what is compared, and what is said of the first record that differs."""
+"""The log as a port: which bytes go into the sample, what is compared, and what is reported of the first record that differs."""
 
 import numpy as np
 import pytest

@@ -36,9 +36,9 @@ def in_namespace(program: str, *arguments: str) -> dict[str, Any]:
 def seen_by(library: str) -> dict[str, Any]:
     """What `library` saw of two drives, which are at its end as it left them."""
     pytest.importorskip(library)
-    said = in_namespace("ethercat_masters.py", library)
-    assert said.pop("drives") == [{"al_state": 8, "al_code": 0, "status": 0x1237, "target": 100, "actual": 100}] * 2
-    return said
+    reported = in_namespace("ethercat_masters.py", library)
+    assert reported.pop("drives") == [{"al_state": 8, "al_code": 0, "status": 0x1237, "target": 100, "actual": 100}] * 2
+    return reported
 
 
 @pytest.mark.alone
@@ -82,18 +82,18 @@ def test_kickcat_brings_two_drives_to_operation_enabled() -> None:
 
 @pytest.mark.alone
 def test_nonsense_from_a_master_does_not_stop_the_served_stand() -> None:
-    said = in_namespace("ethercat_nonsense.py")
-    assert said["slaves"] == 6
-    assert said["frames"] > 1000  # of 2000 damaged ones those that are EtherCAT still
+    reported = in_namespace("ethercat_nonsense.py")
+    assert reported["slaves"] == 6
+    assert reported["frames"] > 1000  # of 2000 damaged ones those that are EtherCAT still
 
 
 @pytest.mark.alone
 def test_faults_of_the_line_as_a_raw_socket_sees_them() -> None:
-    said = in_namespace("ethercat_faults.py")
+    reported = in_namespace("ethercat_faults.py")
     for name, rate in (("clock", 1.0), ("clock_drift", 1.5)):
-        low, high = said.pop(name)
+        low, high = reported.pop(name)
         assert low - 0.01 < rate < high + 0.01
-    assert said == {
+    assert reported == {
         "none": [8, 6, 6],  # answers to 8 frames; working counters of all inputs, of a read by all
         "frames_lost": 9,  # every fourth of 12
         "frames_doubled": 18,  # every second of 12

@@ -90,14 +90,14 @@ def test_unknown_machine_and_wrong_keys_are_refused_by_name():
 
 
 def moving(name="hydraulic_stand", speed=0.4, **keys):
-    """A machine on its way along X, and a function that goes on with it for some milliseconds."""
+    """A machine on its way along X, and a function that continues with it for some milliseconds."""
     given = {key: value for key, value in keys_of(name).items() if key in {p.key for p in HYDRAULIC_PARAMETERS}}
     platform = assembly.base_context(load_test(None, [STANDS[name]]))["platform"]
     m = HydraulicMachine(platform=platform, **given | keys)
     X, at = platform.neutral_pose - np.r_[0.2, np.zeros(6)], [0.0]
     m.rest(X)
 
-    def go_on(ms, follow=True):
+    def proceed(ms, follow=True):
         rates = []
         for _ in range(ms):
             if follow:
@@ -108,59 +108,59 @@ def moving(name="hydraulic_stand", speed=0.4, **keys):
             rates.append(m.state()["V_WP"])
         return np.array(rates)
 
-    return m, go_on
+    return m, proceed
 
 
 @pytest.mark.parametrize("fault", ["supply_loss", "chain"])
 @pytest.mark.parametrize("name", list(STANDS))
 def test_loss_of_the_supply_and_the_chain_stop_the_platform(name, fault):
-    m, go_on = moving(name)
-    assert go_on(500)[-1, 0] > 0.3
+    m, proceed = moving(name)
+    assert proceed(500)[-1, 0] > 0.3
     if fault == "chain":
         m.block()
     else:
         m.inject(BY_NAME["supply_loss"].number, 0, 0.02)
     # supply: 20 ms time constant until the valves fall shut, then 0.15 s; the setpoints run on meanwhile
-    go_on(200 if fault == "chain" else 250)
+    proceed(200 if fault == "chain" else 250)
     assert m.state()["blocking"] == 0.0
-    rates = go_on(200)
+    rates = proceed(200)
     assert np.abs(rates[:, 0]).max() < 0.04
     if fault == "supply_loss" and name == "hydraulic_stand":
         assert m.state()["supply_pressure"] < 5e6
 
 
 def test_a_burst_line_lets_its_leg_go_until_the_blocking_valves_hold_it():
-    m, go_on = moving(speed=0.0)
-    go_on(100)
+    m, proceed = moving(speed=0.0)
+    proceed(100)
     at = m.state()["leg"]
     m.inject(BY_NAME["line_burst"].number, 2, 2e-5)
-    go_on(400)
+    proceed(400)
     sunk = m.state()["leg"] - at
     assert sunk[2] < -1e-3 and np.argmin(sunk) == 2
     m.block()
-    go_on(400)
+    proceed(400)
     held = m.state()["leg"]
-    go_on(1000)
+    proceed(1000)
     assert np.abs(m.state()["leg"] - held).max() < 1e-3
 
 
 def test_a_stuck_spool_and_a_blocked_leg():
-    m, go_on = moving(speed=0.1)
-    go_on(300)
+    m, proceed = moving(speed=0.1)
+    proceed(300)
     m.inject(BY_NAME["valve_stuck"].number, 4)
     spool = m.state()["spool"]
-    go_on(100)
+    proceed(100)
     assert m.state()["spool"][4] == spool[4] != 0.0 and (m.state()["spool"][:4] != spool[:4]).all()
-    m, go_on = moving(speed=0.1)
-    go_on(300)
+    m, proceed = moving(speed=0.1)
+    proceed(300)
     m.inject(BY_NAME["leg_stuck"].number, 1)
-    go_on(200)
+    proceed(200)
     at = m.state()["leg"]
-    go_on(400)
+    proceed(400)
     after = m.state()["leg"]
     assert abs(after[1] - at[1]) < 0.3 * np.abs(after - at).max(), "it stands on its oil, the others bend it"
     m.inject(0)
-    go_on(600)
+    proceed(600)
     assert m.state()["leg"] - after != pytest.approx(np.zeros(6), abs=1e-3)
 
 

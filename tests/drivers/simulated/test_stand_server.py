@@ -462,7 +462,7 @@ def test_fault_table_is_sound():
 
 # --------------------------------------------------------------------------------------------------------- bad input, end
 def test_random_datagrams_do_no_harm(lasting, sample):
-    """Random bytes to every socket of the stand: it goes on, counts what is malformed, and still works."""
+    """Random bytes to every socket of the stand: it continues, counts what is malformed, and still works."""
     one, profile = lasting
     one.control.clear_all()
     source = random.Random(5)
@@ -486,10 +486,10 @@ def test_control_port_refuses_nonsense(lasting):
     one, _ = lasting
     with pytest.raises(ValueError, match="index 6"):
         one.control.inject("drive_silent", 6)
-    nobody = stand_server_client.StandControl(1, timeout_s=0.2)
+    absent = stand_server_client.StandControl(1, timeout_s=0.2)
     with pytest.raises(ConnectionError, match="does not answer"):
-        nobody.ping()
-    nobody.close()
+        absent.ping()
+    absent.close()
 
 
 @pytest.mark.parametrize(

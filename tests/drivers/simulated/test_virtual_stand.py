@@ -107,7 +107,7 @@ def test_fault_of_a_drive_is_on_its_axis_and_goes_when_cleared(shipped, fault, a
      ("sensor_corrupt", "corrupt", False), ("sensor_device_fault", "device_fault", False)],
 )  # fmt: skip
 def test_fault_of_the_sensor(shipped, fault, bit, held):
-    """A sensor without new data holds its value and sequence and grows older; one that only complains goes on."""
+    """A sensor without new data holds its value and sequence and grows older; one that only complains continues."""
     line = Ticks(shipped)
     line.tick("inject_fault", IN_PROCESS[fault], 0)
     before = line.tick().copy()

@@ -134,7 +134,7 @@ def test_one_request_at_a_time_and_a_lost_one_is_asked_again(pair, sample):
         lambda p: (p.second(), p.first()),
     ],
 )
-def test_a_half_that_nobody_waits_for_is_damage(sensors, pair, sample, frames):
+def test_a_half_that_no_one_waits_for_is_damage(sensors, pair, sample, frames):
     port, peer = pair
     frames(peer)
     tick(port, peer, sample)
@@ -182,7 +182,7 @@ def test_status_in_the_words_of_the_table(pair, sample, status, expected):
     assert names(sample) == expected and sample["wrench_device_status"][0] == status
 
 
-def test_saturation_is_said_before_the_jump_is_believed(pair, sample):
+def test_saturation_is_reported_before_the_jump_is_believed(pair, sample):
     port, peer = pair
     peer.say((32767, 200, 300, 400, 500, 600))
     tick(port, peer, sample)
@@ -194,7 +194,7 @@ def test_saturation_is_said_before_the_jump_is_believed(pair, sample):
     assert list(sample["wrench_raw"][0]) == peer.wrench((32767, 200, 300, 400, 500, 600))
 
 
-def test_error_frames_and_bus_off_are_said_and_end(pair, sample):
+def test_error_frames_and_bus_off_are_reported_and_end(pair, sample):
     port, peer = pair
     peer.raw(ERROR | PROT, bytes(8))
     peer.raw(ERROR | BUSERROR, bytes(8))

@@ -272,7 +272,7 @@ def test_words_in_one_datagram_and_of_late_records_are_judged(sensor, sample):
     assert names(sample) == {"supply"} and list(sample["wrench_raw"][0]) == [1, 2, 3, 4, 5, 6]
 
 
-def test_busy_record_among_others_is_told_and_not_used(sensor, sample):
+def test_busy_record_among_others_is_reported_and_not_used(sensor, sample):
     port = sensor.port(variant="axia")
     sensor.send(2, 2, status=8, counts=(1000,) * 6)
     sensor.send(3, 3, counts=(3,) * 6)
@@ -285,7 +285,7 @@ def test_busy_record_among_others_is_told_and_not_used(sensor, sample):
 
 
 @pytest.mark.parametrize(("again", "beside"), [(lambda n: n, set()), (lambda n: 500, {"differs"})], ids=["begins again", "stands still"])
-def test_numbering_that_does_not_go_on_is_stale(sensor, sample, again, beside):
+def test_numbering_that_does_not_continue_is_stale(sensor, sample, again, beside):
     """A sensor that restarted: its tare may be gone, nothing of it is believed; a number that is known has other values, too."""
     port = sensor.port(first=500)
     port.read(sample)
@@ -299,7 +299,7 @@ def test_numbering_that_does_not_go_on_is_stale(sensor, sample, again, beside):
 
 
 @pytest.mark.parametrize("first", [1, 400, 5_000_000], ids=["begins again", "goes back", "far ahead"])
-def test_recovery_begins_a_stream_anew_that_was_silent(sensor, sample, first):
+def test_recovery_restarts_a_stream_that_was_silent(sensor, sample, first):
     """A sensor that restarted, or whose stream another client had: it is asked again, its next record counts whatever its number, and
     nothing is lost before it. While it is silent nothing is believed."""
     port = sensor.port(first=500)

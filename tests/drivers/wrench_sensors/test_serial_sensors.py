@@ -255,7 +255,7 @@ def test_robotiq_that_refuses_is_a_connection_error():
         peer.close()
 
 
-def test_robotiq_full_count_is_saturated_and_beyond_the_range_is_said():
+def test_robotiq_full_count_is_saturated_and_beyond_the_range_is_reported():
     port = fed(RobotiqFt300Port, Robotiq, jump_share=2.0)
     port.feed(b"".join(RobotiqPeer.record(None, k) for k in (1, 2)))
     assert names(port.feed(RobotiqPeer.record(None, 3, counts=(32767, 0, 0, 0, 0, 0)))[1]) == {"saturated", "out_of_range"}
@@ -263,7 +263,7 @@ def test_robotiq_full_count_is_saturated_and_beyond_the_range_is_said():
     assert names(port.feed(RobotiqPeer.record(None, 3, counts=(29900, 0, 0, 0, 0, 0)))[1]) == set()
 
 
-def test_a_piece_of_a_stream_without_stamps_that_comes_twice_is_said():
+def test_a_piece_of_a_stream_without_stamps_that_comes_twice_is_reported():
     port = fed(RobotiqFt300Port, Robotiq)
     records = [RobotiqPeer.record(None, k, counts=(k, 0, 0, 0, 0, 0)) for k in range(60)]
     assert not port.feed(b"".join(records[:40]))[1]
@@ -282,9 +282,9 @@ def test_a_clean_stream_gives_every_record_in_whatever_pieces_it_comes(cls, sens
     port, data, found, seen = fed(cls, sensor), b"".join(records), [], 0
     while data:
         cut = rng.randint(1, 60)
-        believed, said = port.feed(data[:cut])
+        believed, reported = port.feed(data[:cut])
         found += [values for values, _ in believed]
-        seen |= said
+        seen |= reported
         data = data[cut:]
     assert found == [made.values(record) for record in records[1:]] and not seen
 
@@ -293,7 +293,7 @@ def test_a_clean_stream_gives_every_record_in_whatever_pieces_it_comes(cls, sens
 
 
 def test_records_lost_before_the_loop_and_one_that_was_cut_are_no_damage_of_the_run(lines, sample):
-    """A terminal's buffer that ran over while nobody read: whole records are missing and the next one is cut."""
+    """A terminal's buffer that ran over while no one read: whole records are missing and the next one is cut."""
     port, peer = bota(lines)
     peer.sent += 500
     peer.raw(peer.record(peer.sent)[9:])
@@ -302,7 +302,7 @@ def test_records_lost_before_the_loop_and_one_that_was_cut_are_no_damage_of_the_
     port.read(sample)
     assert names(sample["wrench_status"][0]) == set() and sample["wrench_sequence"][0] == 1
     assert sample["wrench_lost_total"][0] == sample["wrench_corrupt_total"][0] == 0
-    # from then on both are said
+    # from then on both are reported
     peer.raw(peer.record(peer.sent + 3)[9:])
     peer.say(peer.sent + 4)
     port.read(sample)

@@ -366,7 +366,7 @@ def test_modes_against_a_dense_eigen_solution(shipped, tmp_path, gear_stiffness)
     """Braked arm under random pushes. A linear map fitted to its samples has the eigenvalues of the dense system: with stiff gears the
     frequencies of the payload's six modes to 1e-6 and the decrement that was asked for, with soft ones to the order of the gears' step."""
     keys, context = shipped
-    # a backlash far below the motion, whose torque goes on into the linear part
+    # a backlash far below the motion, whose torque continues into the linear part
     model = smooth_arm(tmp_path, gear_stiffness_n_m_per_rad=gear_stiffness, backlash_rad=1e-8, backlash_torque_n_m=1e-8 * gear_stiffness)
     M, K, C = linear_system(keys, context, model, gear_stiffness)
     S = np.block([[np.zeros((13, 13)), np.eye(13)], [-np.linalg.solve(M, K), -np.linalg.solve(M, C)]])
@@ -552,7 +552,7 @@ def test_brakes_stop_the_arm_sooner_than_the_loops(build):
     assert np.abs(run["arm_rate"]).max() < 1e-3
 
 
-def test_saturated_drives_and_overload_are_said(build):
+def test_saturated_drives_and_overload_are_reported(build):
     run = Run(build())
     assert run["dynamics_status"] == 0
     run.set(F_T=[-4000.0, 1500.0, 0.0, 0.0, 0.0, 0.0])
@@ -566,7 +566,7 @@ def test_saturated_drives_and_overload_are_said(build):
     assert torque == 1.266
 
 
-def test_singularity_is_said(build, shipped):
+def test_singularity_is_reported(build, shipped):
     """The elbow driven straight by its own joint: the status follows the smallest singular value."""
     keys, _ = shipped
     angles = list(keys["joint_angles_deg"])
@@ -597,7 +597,7 @@ def test_stored_path_is_flown_to_its_end(build, shipped):
     assert run["dynamics_status"] & 128
     run.steps(80_000)
     np.testing.assert_allclose(run["arm_q"], np.radians(last), atol=np.radians(0.05))
-    # chosen anew it begins anew
+    # chosen again it starts again
     run.set(mode="hold")
     run.steps(16)
     run.set(mode="path")

@@ -1,4 +1,4 @@
-"""Failed parts of the central unit, each as configuration, in a docking through the line: what comes of it by the text or mechanics."""
+"""Failed parts of the central unit, each as configuration, in a docking through the line: the outcome by the text or mechanics."""
 
 from functools import cache
 

@@ -148,7 +148,7 @@ def running(bota):
 def test_bota_streams_with_its_stored_settings_after_power_up():
     with served("bota") as one:
         client = Serial(one, 460800)
-        client.take(lambda heard: bota_records(heard)[0])  # what it said at its first start is behind us
+        client.take(lambda heard: bota_records(heard)[0])  # what it reported at its first start is behind us
         one.control.inject("sensor_reboot")
         heard = client.take(lambda heard: b"App Init" in heard and len(heard) > heard.index(b"App Init") + 30 * 37)
         records, other = bota_records(heard[heard.index(b"App Init") + 10 :])
@@ -176,7 +176,7 @@ def test_bota_dialogue(bota):
     assert np.allclose(np.diff([record[8] for record in records]), 5000, atol=1)
 
 
-def test_bota_gage_values_are_said_to_be_raw(bota):
+def test_bota_gage_values_are_marked_as_raw(bota):
     _, client = bota
     bota_set_up(client, b"C", b"c,0,0,0,4", b"f,128,0,0,1")
     client.port.write(b"R")

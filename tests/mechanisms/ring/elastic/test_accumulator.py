@@ -57,7 +57,7 @@ class PrintedMachine:
     def step(self, d, locked):
         old, rising, falling = self.force(self.d), d > self.d, d < self.d
         if locked and not self.locked:
-            # at the moment of blocking: 2 and 3 go on a stiff line to zero
+            # at the moment of blocking: 2 and 3 continue a stiff line to zero
             if self.branch == 2:
                 self.line3(self.d, old)
             if self.branch in (2, 3):
