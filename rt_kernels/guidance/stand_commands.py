@@ -39,5 +39,5 @@ STAND_PARAMETERS = (
 )  # fmt: skip
 
 STAND_BOUNDS = {"stand.phase": code_range("phase"), "stand.end_cause": code_range("end_cause")} | {
-    f"stand.{flag}": FLAG for flag in ("have_park", "leaves_hold", "back", "gives_up", "recovers")
-} | {"stand.released": COUNT_32}
+    f"stand.{flag}": FLAG for flag in ("have_park", "leaves_hold", "gives_up", "recovers")
+} | {"stand.released": COUNT_32, "stand.back": (0, 3)}  # to BACK_REST of stand_phases.pxd

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server import registry
+from rt_kernels.block_check import first_beyond
 from rt_kernels.context import Start
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
@@ -44,6 +45,8 @@ class Stand:
         self.now["command_code"] = COMMAND[command] if command else 0
         self.now["command_arg"] = argument
         self.part.step(self.sample)
+        beyond = first_beyond(self.part.state_fields(), self.part.state_bounds())
+        assert not beyond, f"a checkpoint of this tick could not be read: {beyond}"
         for name in ("X_TA", "X_TA_measured"):
             self.now[name] = self.now["profile_X_TA"]
         self.now["V_TA"] = self.now["profile_V_TA"]
