@@ -33,6 +33,7 @@ CONTACT: dict[str, tuple[str, int | None, tuple[str, ...]]] = {
     "probe_cone_movable_limiter": ("virtual_docking_movable_limiter", None, ()),
     "elastic_adaptive": ("virtual_docking_elastic", None, ()),
     "ring": ("virtual_docking_ring", None, ()),
+    "hunt": ("virtual_docking_ring", None, ()),
     "ring_idss": ("idss_docking", None, ("test.stand=stands/ideal_stand.toml",)),
     "berthing_head": ("berthing_head_variants", 0, ()),
     "usa_usp": ("berthing_pins_variants", 0, ()),
