@@ -161,7 +161,7 @@ def crank_legs(t: dict, kind: str) -> list[dict]:
     """Leg tables of six cranks with links (Hunt's platform), "RUS" or "RSU"; all angles zero in the initial position, where crank and
     link lie in the plane of the docking axis and both joints of the leg. The crank turns towards the ring with a positive angle.
 
-    The outer part of a strut is the crank here, its rod the link.
+    The outer part of a strut is the crank here, its rod the link. ValueError: the two are in line.
     """
     base, ring = joint_circles(t)
     ahead, angle = np.array([1.0, 0.0, 0.0]), np.radians(t["crank_angle_deg"])
@@ -174,11 +174,13 @@ def crank_legs(t: dict, kind: str) -> list[dict]:
         axes = np.column_stack([along, np.cos(angle) * ahead - np.sin(angle) * across, np.cross(across, ahead)])
         link = axes.T @ way - [t["crank_length_m"], 0.0, 0.0]
         length = float(np.linalg.norm(link))
+        if length < 0.05 * t["crank_length_m"] or abs(link[1]) < 0.05 * length:
+            raise ValueError(f"crank_angle_deg: {t['crank_angle_deg']} deg: crank and link are in line at the start, limit 3 deg off")
         c, s = link[:2] / length
         crank, rod = leg_bodies(t, length - t["rod_centre_m"])
         free = [0] * (kind == "RSU")
         legs.append({"kind": kind, "p_0J": base[k], "R_0J": axes, "R_LU": np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]),
-                     "elbow": -float(np.sign((axes.T @ way)[1])), "p_NQ": ring[k], "e_N": axes[:, 2],
+                     "elbow": -float(np.sign(link[1])), "p_NQ": ring[k], "e_N": axes[:, 2],
                      "links": [t["crank_length_m"], 0, *free, length], "bodies": [crank, None, *[None for _ in free], rod]})
     return legs
 

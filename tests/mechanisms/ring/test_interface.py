@@ -197,6 +197,7 @@ def test_errors_name_the_key(pytestconfig):
     for change, message in ((dict(socket_mouth_m=0.005), "socket_mouth_m: 0.005 m"), (dict(nest_x_m=0.3), "nest_x_m: 0.3 m"),
                             (dict(plane_restitution=0.05), "plane_restitution: must be a number within 0.15"),
                             (dict(leg_kind="RSU"), "crank_length_m: not given; legs of the kind RSU need it"),
+                            (dict(leg_kind="RUS", crank_length_m=0.2, crank_angle_deg=40.0), "crank_angle_deg: 40.0 deg"),
                             (dict(leg_kind="RUS", crank_length_m=0.2, plane_x_m=None), "plane_x_m: not given")):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             Ring(**(table | change))
