@@ -89,7 +89,7 @@ def test_predictions_that_are_none(tmp_path, prediction):
 def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys, monkeypatch):
     """No device is there: with a prediction the run gets as far as missing it."""
     stand = (SHIPPED / "stands" / "docking_stand.toml").read_text().split("[virtual]")[0]
-    stand += '[drives]\npart = "cia402"\nlinks = "no_such_bus"\n[wrench_sensor]\npart = "rdt"\naddress = "127.0.0.1"\n'
+    stand += '[drives]\npart = "cia402"\nlinks = "no_such_bus"\n[wrench_sensor]\npart = "rdt"\naddress = "127.66.0.1"\n'
 
     def signed(text):
         (tmp_path / "hardware.toml").write_text(text)
