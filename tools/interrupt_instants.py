@@ -1,10 +1,11 @@
 """Ctrl-C at instants spread over the whole of a verb, as a terminal sends it: by signal, to all processes of the group.
 
     python tools/interrupt_instants.py [--instants 500] [--verbs run,simulate,fly,export,replay,campaign,identify] [--seed 1] [--out FOLDER]
-    python tools/interrupt_instants.py --press abort|second [--instants 500] [--verbs run,fly] ...
+                                       [--jobs 1]
+    python tools/interrupt_instants.py --press abort|second|port [--instants 500] [--verbs run,fly,programme] ...
 
 Each verb is run once without a press; its instants are then drawn between its start and a little past its end, half of them before the loop
-of a live run starts. What is held against each:
+of a live run starts, `--jobs` of them side by side. What is held against each:
 
 * exit code 130; only where the verb had reported its end, or the page of `fly` stood, before the press, the one that it had reported (a
   busy machine trips a live run), or that of the run without a press.
@@ -16,8 +17,14 @@ of a live run starts. What is held against each:
 * no process is left.
 
 `--press abort`: the command `abort` over the bus in the place of Ctrl-C. From the tick that took it on there is nothing but the stop and
-the end, and the exit code is 3; an abort that no desk answered yet is counted as one before the program's first line. `--press second`: a
-second run on the same addresses. It is refused with exit code 4 and a line that says who has the stand, and the first ends as without it.
+the end, and the exit code is 3; a programme flies no variant after it, and has 1 where it came between two. An abort that no desk answered
+is counted as one before the program's first line. Figure: s from its tick until the setpoints rest.
+
+`--press second`: a second run on the same addresses. It is refused with exit code 4 and a line that says who has the stand, and the first
+ends as without it, with a whole log and no command in it. Figure: s from the second one's first line, its modules loaded, to its end.
+
+`--press port`: another program takes one of the ports, the page's or the bus's, as soon as it can from the instant on. Where it has it
+before the run has a log, the run ends with exit code 4, a line that names the port, and no log; else it ends as without it.
 
 Prints a table by verb and each instant that is wrong; exit code 1 when there is one.
 """
@@ -36,6 +43,7 @@ import tempfile
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,12 +68,14 @@ GONE_WITHIN = 5.0  # s
 IDENTIFY = [word for key in ("slow_hz=2.0", "slow_periods=1", "multisine_s=2.0", "periods=1", "chirp_s=1.0")
             for word in ("--set", f"guidance.{key}")]  # fmt: skip
 
-# words of the verb; OUT its folder, LOG a log, CAMPAIGN a file of three cases, PORT a free port; the line that reports its end
+# words of the verb; OUT its folder, LOG a log, CAMPAIGN, PROGRAMME files, PORT a free port; the line that reports its end
 SHORT = ["--set", "test.duration_max_s=4.0", "--no-report", "--quiet"]
+QUICK = ["guidance.speed_max_m_s=0.2", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.retreat_distance_m=0.05"]
 VERBS = {
     "run": (["run", *SHORT, "--out", "OUT/run"], "log "),
     "simulate": (["simulate", *SHORT, "--out", "OUT/run"], "log "),
     "fly": (["fly", *SHORT, "--port", "PORT", "--out", "OUT/run"], "page      stays"),
+    "programme": (["run", "PROGRAMME", *SHORT, "--out", "OUT/run"], "overview"),
     "export": (["export", "LOG", "--format", "csv", "--out", "OUT/a.csv"], "OUT/a.csv"),
     "replay": (["replay", "LOG", "--verify"], "equal"),
     "campaign": (["campaign", "CAMPAIGN", "--workers", "2", "--quiet", "--out", "OUT/campaign"], "report "),
@@ -92,11 +102,36 @@ mean = 0.02
 sigma = 0.001
 """
 
+PROGRAMME_FILE = """[programme]
+name = "two"
+test = "docking.toml"
+pause_s = 2.0
+"""
+VARIANT = """
+[[variant]]
+number = "{}"
+description = "ends before its contact"
+expect = "not_captured"
+"""
+LIVE = ("run", "fly", "programme")
+KEYS = ("publish", "command", "hand_controller")
+# a second run, and how long it took once its modules were there
+TIMED = """import sys, time
+from hil_server import cli
+import hil_server.run.session, hil_server.terminal.outcome, hil_server.verbs.fly, hil_server.verbs.run
+began = time.monotonic()
+code = cli.main(sys.argv[1:])
+print(time.monotonic() - began)
+sys.exit(code)
+"""
+REFUSED_WITHIN = 0.2  # s
+REST_M_S = 1e-3
+
 
 @dataclass
 class Attempt:
     """One run of a verb. seconds: from its start to its end; pressed_s: when the press was sent, None: not; taken: the program had its
-    handlers then; lines: (s, stream, text)."""
+    handlers then, a desk took the command, the port was had; figure: what the table shows the worst of, s; lines: (s, stream, text)."""
 
     verb: str
     folder: Path
@@ -106,6 +141,11 @@ class Attempt:
     over_before: bool = False
     taken: bool = False
     said_to_second: str = ""  # exit code and last line of a second run
+    figure: float = 0.0
+    port: str = ""  # that somebody else was to take
+    unlogged: bool = False  # there was no log yet when he had it
+    none: bool = False  # nothing was there to take the press
+    wrong: list[str] = field(default_factory=list)
     lines: list[tuple[float, str, str]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
@@ -114,19 +154,49 @@ class Attempt:
         return [text for _, one, text in self.lines if one == stream]
 
 
-def words_of(verb: str, folder: Path, log: Path) -> list[str]:
-    """The command of a verb with its places."""
+def words_of(verb: str, folder: Path, log: Path, ports: bool) -> list[str]:
+    """The command of a verb with its places; `ports`: the run's addresses are ports."""
     (folder / "campaign.toml").write_text(CAMPAIGN_FILE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    (folder / "programme.toml").write_text(PROGRAMME_FILE + "".join(map(VARIANT.format, ("A", "B"))))
+    page, *bus = free_ports(1 + len(KEYS))
     out = folder / "out"
     out.mkdir(exist_ok=True)
-    found = [word.replace("OUT", str(out)).replace("LOG", str(log)).replace("PORT", port).replace("CAMPAIGN", str(folder / "campaign.toml"))
-             for word in VERBS[verb][0]]  # fmt: skip
-    if verb in ("run", "fly"):
-        found += [word for key in ("publish", "command", "hand_controller") for word in ("--set", f"telemetry.{key}=ipc://{folder}/{key}")]
+    places = {"OUT": out, "LOG": log, "PORT": page, "CAMPAIGN": folder / "campaign.toml", "PROGRAMME": folder / "programme.toml"}
+    found = VERBS[verb][0]
+    for name, place in places.items():
+        found = [word.replace(name, str(place)) for word in found]
+    if verb in LIVE:
+        addresses = [f"tcp://127.0.0.1:{port}" for port in bus] if ports else [f"ipc://{folder}/{key}" for key in KEYS]
+        found = [*found, *(word for key, at in zip(KEYS, addresses, strict=True) for word in ("--set", f"telemetry.{key}={at}"))]
+        found += [word for key in QUICK for word in ("--set", key)]
     return found
+
+
+def free_ports(count: int) -> list[str]:
+    """Ports that nobody has."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [str(one.getsockname()[1]) for one in sockets]
+
+
+def ports_of(words: list[str]) -> list[str]:
+    """Ports that a command names: of its page, of its bus."""
+    page = [words[words.index("--port") + 1]] if "--port" in words else []
+    return page + [found[1] for word in words if (found := re.search(r"=tcp://127.0.0.1:(\d+)$", word))]
+
+
+def take_port(one: Attempt, process: "subprocess.Popen[str]") -> socket.socket | None:
+    """Takes the port as soon as it can while the run has no log; None: the run has it, or has begun."""
+    log = one.folder / "out" / "run" / "run.mcap"
+    while process.poll() is None and not log.exists():
+        with contextlib.suppress(OSError):
+            taken = socket.create_server(("127.0.0.1", int(one.port)))
+            one.taken, one.unlogged = True, not log.exists()
+            return taken
+        time.sleep(0.01)
+    return None
 
 
 def abort(folder: Path) -> bool:
@@ -139,17 +209,17 @@ def abort(folder: Path) -> bool:
     return True
 
 
-def second(words: list[str]) -> str:
-    """A second run of the same: its exit code and its last line."""
-    done = subprocess.run([sys.executable, "-m", "hil_server", *(f"{word}-2" if word.endswith("/out/run") else word for word in words)],
+def second(words: list[str]) -> tuple[str, float]:
+    """A second run of the same: its exit code and its last line; how long it took, s."""
+    done = subprocess.run([sys.executable, "-c", TIMED, *(f"{word}-2" if word.endswith("/out/run") else word for word in words)],
                           cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ENDS_WITHIN)  # fmt: skip
-    return f"{done.returncode} {''.join(done.stderr.splitlines()[-1:])}"
+    return f"{done.returncode} {''.join(done.stderr.splitlines()[-1:])}", float(done.stdout.split()[-1])
 
 
-def attempt(verb: str, folder: Path, log: Path, press_s: float | None, press: str = "ctrl_c") -> Attempt:
-    """Runs the verb in a group of its own, and presses when it is time."""
-    mark = uuid.uuid4().hex
-    words = words_of(verb, folder, log)
+def attempt(verb: str, folder: Path, log: Path, press_s: float | None, press: str = "ctrl_c", number: int = 0) -> Attempt:
+    """Runs the verb in a group of its own, and presses when it is time; number: which of its ports is taken, in turn."""
+    mark, foreign = uuid.uuid4().hex, None
+    words = words_of(verb, folder, log, ports=press == "port")
     command = [sys.executable, "-m", "hil_server", *words]
     found = Attempt(verb, folder)
     began = time.monotonic()
@@ -167,11 +237,15 @@ def attempt(verb: str, folder: Path, log: Path, press_s: float | None, press: st
         if press_s is not None:
             time.sleep(max(0.0, began + press_s - time.monotonic()))
             found.pressed_s, found.over_before = time.monotonic() - began, process.poll() is not None
-            found.taken = abort(folder) if press == "abort" else handles_sigterm(process.pid)
+            if press == "port":
+                found.port = (named := ports_of(words))[number % len(named)]
+                foreign = take_port(found, process)
+            else:
+                found.taken = abort(folder) if press == "abort" else handles_sigterm(process.pid)
             if press == "second" and found.taken and not found.over_before:
-                last_line = second(words)
+                last_line, took = second(words)
                 if process.poll() is None and not any(text.startswith(VERBS[verb][1]) for text in found.printed("out")):
-                    found.said_to_second = last_line  # else the first had ended before the second asked for the stand
+                    found.said_to_second, found.figure = last_line, took  # else the first had ended before the second asked for the stand
             if press == "ctrl_c":
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGINT)
@@ -183,6 +257,9 @@ def attempt(verb: str, folder: Path, log: Path, press_s: float | None, press: st
         found.code = process.wait(ENDS_WITHIN)
     except subprocess.TimeoutExpired:
         found.left.append(f"the verb itself, {ENDS_WITHIN:g} s after its start")
+    finally:
+        if foreign is not None:
+            foreign.close()
     found.seconds = time.monotonic() - began
     give_up = time.monotonic() + GONE_WITHIN
     while (alive := with_mark(mark)) and time.monotonic() < give_up:
@@ -225,20 +302,33 @@ def reported(one: Attempt) -> bool:
 def wrong_after_abort(one: Attempt, unpressed: int) -> list[str]:
     """What is not as it should be of a run that was aborted over the bus."""
     found = [f"left: {name}" for name in one.left]
-    for path in (one.folder / "out").rglob("run.mcap"):
+    aborted = between = False
+    for path in sorted((one.folder / "out").rglob("run.mcap")):
+        if aborted:
+            found.append(f"{path.parent.name} was flown after the abort")
         log = read_log(path)
         taken = np.flatnonzero(log.records["command_code"] == CODES["command"]["abort"])
         if not log.complete:
             found.append(f"log: {'; '.join(log.incomplete)}")
         if not len(taken):
-            found.append(f"log: without the abort, which the desk took; {len(log.records)} ticks, phase {log.records['phase'][-1]}")
+            between |= one.verb == "programme"  # one variant has ended: the desk between two may have taken it
+            if not between:
+                found.append(f"log: without the abort, which the desk took; {len(log.records)} ticks, phase {log.records['phase'][-1]}")
             continue
+        aborted = True
         after = log.records[taken[0] + 1 :]
         found += [f"log: phase {number} after the abort" for number in set(after["phase"].tolist()) - {PHASE["fault"], PHASE["ended"]}]
-        if len(after) and np.abs(after["leg_rate_setpoint"][-1]).max() > 1e-3:
+        moves = np.flatnonzero(np.abs(after["leg_rate_setpoint"]).max(axis=1) > REST_M_S)
+        rests = np.flatnonzero(np.abs(after["leg_rate_setpoint"]).max(axis=1) <= REST_M_S)
+        if len(after) and not len(rests):
             found.append("log: ends in motion")
+        elif len(moves) and len(rests) and moves[-1] > rests[0]:
+            found.append("log: moves again after the stop")
+        one.figure = float(after["time_ns"][rests[0]] - log.records["time_ns"][taken[0]]) * 1e-9 if len(rests) else 0.0
+    if between and not aborted and not reported(one) and not any(text.startswith("ended by the operator") for _, _, text in one.lines):
+        found.append("no log has the abort, which a desk took")
     # a run whose test had ended keeps its exit code only where the abort came after the loop
-    allowed = {3, 130} if one.verb == "fly" else {3}
+    allowed = {"fly": {3, 130}, "programme": {3} if aborted else {1}}.get(one.verb, {3})
     return found if one.code in allowed or reported(one) and one.code == unpressed else [*found, f"exit code {one.code}"]
 
 
@@ -248,7 +338,30 @@ def wrong_of_second(one: Attempt, unpressed: int) -> list[str]:
     refused = one.said_to_second.startswith("4 ") and "in use" in one.said_to_second
     if one.said_to_second and not refused:
         found.append(f"the second: {one.said_to_second}")
-    return found if one.code == unpressed else [*found, f"exit code {one.code} of the first"]
+    if one.figure > REFUSED_WITHIN:
+        found.append(f"the second: refused after {one.figure:.3f} s")
+    return found + wrong_of_first(one, unpressed)
+
+
+def wrong_of_first(one: Attempt, unpressed: int) -> list[str]:
+    """What somebody else has changed of a run."""
+    found = [] if one.code == unpressed else [f"exit code {one.code}"]
+    for log in map(read_log, (one.folder / "out" / "run").rglob("run.mcap")):
+        found += [f"log: {reason}" for reason in log.incomplete]
+        found += ["log: a command"] if (log.records["command_code"] != 0).any() else []
+    return found
+
+
+def wrong_of_port(one: Attempt, unpressed: int) -> list[str]:
+    """What is not as it should be of a run one of whose ports was taken."""
+    found = [f"left: {name}" for name in one.left]
+    if not one.taken or not one.unlogged:
+        return found + wrong_of_first(one, unpressed)
+    if one.code != 4:
+        found.append(f"exit code {one.code}")
+    if not any(one.port in text for text in one.printed("err")):
+        found.append(f"no line names port {one.port}: {one.printed('err')[-2:]}")
+    return found + [f"left: {file}" for file in (one.folder / "out").rglob("run.mcap")]
 
 
 def own_code(one: Attempt, unpressed: int) -> int:
@@ -290,7 +403,7 @@ def wrong_log(path: Path, one: Attempt) -> list[str]:
         return [f"log: {error}"]
     found = [] if log.complete else [f"log: {log.problems if hasattr(log, 'problems') else 'incomplete'}"]
     r = log.records
-    if one.verb not in ("run", "fly") or not len(r) or one.code != 130:
+    if one.verb not in LIVE or not len(r) or one.code != 130:
         return found
     if not reported(one) and r["end_cause"][-1] == CODES["end_cause"]["none"]:
         taken = np.flatnonzero(r["command_code"] == PARK)
@@ -307,11 +420,12 @@ def wrong_log(path: Path, one: Attempt) -> list[str]:
 
 
 TICKS = 0
+JUDGES = {"abort": wrong_after_abort, "second": wrong_of_second, "port": wrong_of_port}
 
 
 def instants(one: Attempt, count: int, rng: random.Random) -> list[float]:
     """Seconds after the start, half of them before the loop of a live run."""
-    logs = list((one.folder / "out").rglob("run.mcap")) if one.verb in ("run", "fly") else []
+    logs = sorted((one.folder / "out").rglob("run.mcap")) if one.verb in LIVE else []
     loop_s = one.seconds / 2
     if logs:
         r = read_log(logs[0]).records
@@ -328,15 +442,16 @@ def main(argv: list[str] | None = None) -> int:
     global TICKS
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--instants", type=int, default=500, help="in all (default: 500)")
-    parser.add_argument("--verbs", default=",".join(VERBS))
-    parser.add_argument("--press", choices=("ctrl_c", "abort", "second"), default="ctrl_c")
+    parser.add_argument("--verbs", default=",".join(verb for verb in VERBS if verb != "programme"))
+    parser.add_argument("--press", choices=("ctrl_c", *JUDGES), default="ctrl_c")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="instants side by side (default: 1)")
     parser.add_argument("--out", help="keeps the folders of what is wrong here")
     args = parser.parse_args(argv)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and all that it starts until their first line
     rng, verbs = random.Random(args.seed), args.verbs.split(",")
-    if args.press != "ctrl_c" and not set(verbs) <= {"run", "fly"}:
-        parser.error("--press abort, --press second: --verbs run, fly or both")
+    if args.press != "ctrl_c" and not set(verbs) <= set(LIVE):
+        parser.error(f"--press {args.press}: --verbs of {', '.join(LIVE)}")
     base = Path(tempfile.mkdtemp(prefix="hil-instants-"))
     command = [sys.executable, "-m", "hil_server", *VERBS["simulate"][0]]
     (base / "log").mkdir()
@@ -352,25 +467,34 @@ def main(argv: list[str] | None = None) -> int:
         if free.code not in (0, 1):
             print(f"{verb}: exit code {free.code} without a press", *free.printed("err"), sep="\n  ")
             return 2
-        bad = early = 0
-        for k, press in enumerate(instants(free, shares[verb], rng)):
+
+        def press(k: int, at_s: float, verb: str = verb, free: Attempt = free) -> Attempt:
             folder = base / f"{verb}-{k}"
             folder.mkdir()
-            one = attempt(verb, folder, log, press, args.press)
-            none = not one.taken and (args.press == "abort" or not one.over_before)  # an abort after the end has no desk to take it
-            early += none
-            judge = {"abort": wrong_after_abort, "second": wrong_of_second}.get(args.press, wrong)
-            if faults := [] if none and args.press != "ctrl_c" else judge(one, free.code):
-                bad += 1
-                print(f"{verb} at {press:.3f} of {free.seconds:.2f} s: {'; '.join(faults)}", flush=True)
-                if args.out:
-                    shutil.copytree(folder / "out", Path(args.out) / folder.name, dirs_exist_ok=True)
-                    (Path(args.out) / folder.name / "printed.txt").write_text("\n".join(f"{t:.3f} {n} {text}" for t, n, text in one.lines))
-            shutil.rmtree(folder)
+            one = attempt(verb, folder, log, at_s, args.press, k)
+            one.none = not one.taken and (args.press == "abort" or not one.over_before)  # after the end there is no desk to take an abort
+            one.none &= args.press != "port"
+            one.wrong = [] if one.none and args.press != "ctrl_c" else JUDGES.get(args.press, wrong)(one, free.code)
+            return one
+
+        drawn, bad, early, worst = instants(free, shares[verb], rng), 0, 0, 0.0
+        with ThreadPoolExecutor(args.jobs) as pool:
+            for k, one in enumerate(pool.map(press, range(len(drawn)), drawn)):
+                early, worst = early + one.none, max(worst, one.figure)
+                if one.wrong:
+                    bad += 1
+                    print(f"{verb} at {drawn[k]:.3f} of {free.seconds:.2f} s: {'; '.join(one.wrong)}", flush=True)
+                    if args.out:
+                        kept = shutil.copytree(one.folder / "out", Path(args.out) / one.folder.name, dirs_exist_ok=True)
+                        (kept / "printed.txt").write_text("\n".join(f"{t:.3f} {n} {text}" for t, n, text in one.lines))
+                shutil.rmtree(one.folder)
+                if (k + 1) % 10 == 0:
+                    print(f"{verb}: {k + 1} of {len(drawn)}, {bad} wrong, worst {worst:.3f} s", file=sys.stderr, flush=True)
         failed += bad
-        table.append((verb, f"{free.seconds:.1f}", shares[verb], early, shares[verb] - early - bad, bad))
+        table.append((verb, f"{free.seconds:.1f}", shares[verb], early, shares[verb] - early - bad, bad, f"{worst:.3f}"))
         print(*(f"{word!s:>10}" for word in table[-1]), flush=True)
-    print("\n" + " ".join(f"{word:>10}" for word in ("verb", "s", "instants", "before", "right", "wrong")))
+    print(f"\n--press {args.press} --seed {args.seed}")
+    print(" ".join(f"{word:>10}" for word in ("verb", "s", "instants", "before", "right", "wrong", "worst, s")))
     for row in table:
         print(" ".join(f"{word!s:>10}" for word in row))
     shutil.rmtree(base)
