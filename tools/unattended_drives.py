@@ -1,24 +1,31 @@
 """How long drives are enabled without a frame: the server is killed, stopped or held up at instants from its start to its end.
 
-    python tools/unattended_drives.py [--profile cia402|cia408|ethercat] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
-                                      [--insane] [--watchdog module|drives]
+    python tools/unattended_drives.py [--profile cia402,cia408,ethercat] [--peers] [--kinds kill,stop,slow_disk,insane]
+                                      [--parts set_up,loop] [--every S] [--jobs N] [--seed N] [--watchdog module|drives]
 
-The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
-`drivers.simulated.stand_server`). Each row is one `hil-server run` on them, started by a client, killed (or, with `--stop`, stopped for a
-second) after so long; the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was
-done and when, the longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then), how long
-after the kill the last drive was off or in fault, and when the watchdog's output had changed last.
+The drives run in a process of their own and log each change of their state: the emulated ones of `drivers.simulated.stand_server`, or with
+`--peers` those of `tests.drivers.peers`, which are written from the profiles alone. Each row is one `hil-server run` on them, started by a
+client. Kinds:
 
-With `--insane` no process is killed: the server is a test build below build/ whose loop lives on while its safety stage does nothing from
-an instant of the loop on. Its run goes to its end; judged is the watchdog's output alone, by the start of the first tick without the
-stage.
+    kill        SIGKILL every `--every` s from the start of the server to its end: counted from its start while it is set up, from the
+                first message of its loop on after that
+    stop        SIGSTOP for a second, so often while the run is set up and while it ends
+    slow_disk   the disk takes 60 s: for the sync of the log's head, of its end, for one write in the middle
+    insane      no process is killed: the server is a test build below build/ whose loop lives on while its safety stage does nothing from
+                an instant of the loop on; judged is the watchdog's output alone, by the start of the first tick without the stage
 
-A row is BAD when a drive was unattended for more than 3 periods of a living server, was still enabled 100 ms after the kill, or at the end;
-when the watchdog's output changed later than 2 periods after the kill. Beside the rows a sentinel runs: a thread above the loop and the
+The instants are shifted by a random part of `--every`. Before them each profile is run once to its end, which is a row, too. Printed for
+each: what was done and when, the longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses
+then), how long after the kill the last drive was off or in fault, when the watchdog's output had changed last; then a table.
+
+A row is BAD when a drive was unattended for more than 3 periods of a living server, had been enabled before its first frame, was still
+enabled 100 ms after the kill, or at the end; when a drive's own watchdog ended a run that nobody had killed; when the watchdog's output
+changed later than 2 periods after the kill. Beside the rows a sentinel runs: a thread above the loop and the
 keeper, on their core, that does nothing but wake every half millisecond. Where the sentinel was late during a pause of more than 3 periods,
-and without that time the pause is none, the row is NOT JUDGED: whatever ran there would have been late. Printed with it: for how much of
-that time the sentinel was ready to run (another thread's system call, on a kernel that does not preempt those; the rest is the machine's
-own: interrupts, the host of a virtual machine). What the log of the run says of its loop is printed, and decides nothing.
+and without that time the pause is none, the row is NOT JUDGED: whatever ran there would have been late; it is done again, three times at
+most. Printed with it: for how much of that time the sentinel was ready to run (another thread's system call, on a kernel that does not
+preempt those; the rest is the machine's own: interrupts, the host of a virtual machine). What the log of the run says of its loop is
+printed, and decides nothing.
 
 Exit code 1 when a row is BAD, 3 when none is and some are NOT JUDGED, 0 when all are as they should be.
 """
@@ -27,6 +34,8 @@ import argparse
 import contextlib
 import json
 import os
+import queue
+import random
 import re
 import signal
 import subprocess
@@ -34,6 +43,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -56,14 +68,21 @@ from tools.ethercat_docking import INSIDE, MASTER, SLAVES, make_wire  # noqa: E4
 from tools.mutate_kernels import ROOT, TARGETS, build, workshop  # noqa: E402
 
 ENABLED = {"cia402": 0x27, "cia408": 0xF, "ethercat": 0x27}
+AXES = 6  # rows of the drives' log from this axis on are the relay's behind the watchdog
 PERIODS, WATCHDOG_PERIODS, OFF_MS = 3, 2, 100.0
+KINDS = ("kill", "stop", "slow_disk", "insane")
+KILLED_S, STOPPED_S = 0.4, 1.0  # how long the drives are watched after it
+ATTEMPTS = 3
+RATE_HZ = 1000.0  # of the shipped docking
+QUICK = ["guidance.speed_max_m_s=0.2", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.fault_s=0.3",
+         "guidance.retreat_distance_m=0.05", "test.duration_max_s=2.0"]  # fmt: skip
 LIVES_S = 300.0  # the longest that a run without its safety stage may take, on whatever machine
 SENTINEL_NS, SENTINEL_S, SENTINEL_PRIORITY = 500_000, 600, 98
 # a machine that does other things too may hold a process up for longer than a bus would be silent
 ON_CAN = """part = "{profile}"
 links = "{links}"
 axis_link = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
-receive_timeout_periods = {deadline}
+receive_timeout_periods = 50
 server_timeout_ms = 60
 heartbeat_timeout_ms = 5000
 """
@@ -104,14 +123,29 @@ frequency_hz = 13.25
 damping = 0.784
 delay_s = 0.002
 """
-SLOW_DISK = """
-import os, time, hil_server.bus.process
-real = os.fsync
+# what of a log the slow disk holds up: the sync of its head, that of its end, one write in the middle
+SLOW_SECONDS = 60.0
+SLOW = ("head", "end", "write")
+# found by every process of the server before its first line
+SLOW_DISK = """import builtins, io, os, time
+syncs, real, real_open = [], os.fsync, builtins.open
 def slow(fd):
-    time.sleep({seconds})
+    syncs.append(fd)
+    if {what!r} == ("head" if len(syncs) == 1 else "end"):
+        time.sleep({seconds})
     return real(fd)
+class File(io.FileIO):
+    chunks = 0
+    def write(self, data):
+        self.chunks += 1
+        if self.chunks == 20:  # a second after the head
+            time.sleep({seconds})
+        return super().write(data)
+def open_slow(path, mode="r", *more, **keys):
+    return File(path, "x") if mode == "xb" and ".mcap" in str(path) else real_open(path, mode, *more, **keys)
 os.fsync = slow
-os.fdatasync = slow
+if {what!r} == "write":
+    builtins.open = open_slow
 """
 # the test build: the step of the safety stage returns from a tick on, which its environment says, and tells when that was; where the
 # clock is a simulated one (the run's own prediction), no tick takes any time
@@ -142,62 +176,89 @@ def make_test_build() -> None:
         sys.exit(f"the test build does not build: {errors}")
 
 
-class Row:
-    """One stand of drives and one run on it."""
+@dataclass(frozen=True)
+class Stand:
+    """What the rows of a table have in common. wire: interfaces of the master and the slaves."""
 
-    def __init__(self, folder: Path, profile: str, slow_disk_s: float, of_drives_bus: bool = False, insane_s: float = -1.0) -> None:
-        self.profile, self.states, self.log = profile, folder / "states.npy", folder / "run" / "run.mcap"
+    profile: str
+    peers: bool
+    of_drives_bus: bool
+    wire: tuple[str, str] = (MASTER, SLAVES)
+
+    def started(self, states: Path) -> tuple["subprocess.Popen[bytes]", str, float]:
+        """Its process, the device tables of its stand file, its mass on the force sensor, kg."""
+        module, given = ("tests.drivers.peers.stand", self._peers()) if self.peers else ("drivers.simulated.stand_server", self._emulated())
+        given["states_file"] = str(states)
+        process = subprocess.Popen([sys.executable, "-m", module, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(given, default=list).encode() + b"\n")
+        process.stdin.flush()
+        said = json.loads(process.stdout.readline())
+        return process, said["tables"] if self.peers else self._tables(said), 0.0 if self.peers else 120.0
+
+    def _peers(self) -> dict[str, object]:
+        return {"profile": self.profile, "master_interface": self.wire[0], "interface": self.wire[1]}
+
+    def _emulated(self) -> dict[str, object]:
         config = load_test(None, [])
-        context = assembly.base_context(config)
-        keys = assembly.virtual_stand_settings(config, context, priority=0, loop_core=-1)
-        of_drives = {"wire": "ethercat", "interface": SLAVES, "master_interface": MASTER} if profile == "ethercat" else {"profile": profile}
-        own, virtual = (OF_A_TERMINAL, TERMINAL) if profile == "ethercat" else (OF_A_DRIVE, OF_A_DRIVE)
-        of_drives |= virtual if of_drives_bus else {}
-        keys |= {"drives": of_drives, "states_file": str(self.states), "lock_memory": False, "core": -1}
-        self.period_ms = 1e3 / config.test["rate_hz"]
-        self.stand = subprocess.Popen([sys.executable, "-m", "drivers.simulated.stand_server", "-"], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE)  # fmt: skip
-        assert self.stand.stdin is not None and self.stand.stdout is not None
-        self.stand.stdin.write(json.dumps(keys, default=list).encode() + b"\n")
-        self.stand.stdin.flush()
-        ports = json.loads(self.stand.stdout.readline())
+        keys = assembly.virtual_stand_settings(config, assembly.base_context(config), priority=0, loop_core=-1)
+        on_ethercat = {"wire": "ethercat", "master_interface": self.wire[0], "interface": self.wire[1]}
+        drives = on_ethercat if self.profile == "ethercat" else {"profile": self.profile}
+        drives |= (TERMINAL if self.profile == "ethercat" else OF_A_DRIVE) if self.of_drives_bus else {}
+        return keys | {"drives": drives, "lock_memory": False, "core": -1}
+
+    def _tables(self, ports: dict[str, dict]) -> str:
         sensor, drives = ports["wrench_sensors"], ports["drives"]
-        if profile == "ethercat":
-            wire = ON_ETHERCAT.format(interface=drives["interface"])
+        if self.profile == "ethercat":
+            wire, own = ON_ETHERCAT.format(interface=drives["interface"]), OF_A_TERMINAL
         else:
-            wire = ON_CAN.format(profile=profile, links=drives["links"], deadline=round(50 / self.period_ms))
-        wire += "".join(f"{key} = {value}\n" for key, value in own.items()) if of_drives_bus else ""
-        identity = [{"vendor": 0xDAC, "product": 402, "revision": 1, "serial": axis + 1} for axis in range(6)]
-        text = TABLES.format(
+            wire, own = ON_CAN.format(profile=self.profile, links=drives["links"]), OF_A_DRIVE
+        wire += "".join(f"{key} = {value}\n" for key, value in own.items()) if self.of_drives_bus else ""
+        identity = [{"vendor": 0xDAC, "product": 402, "revision": 1, "serial": axis + 1} for axis in range(AXES)]
+        return TABLES.format(
             wire=wire, module=ports["mechanism_signals"]["link"], variant=sensor["variant"],
             stream_port=sensor["stream_port"], http_port=sensor["http_port"], calibration_port=sensor["calibration_port"],
             identity=", ".join(map(as_toml, identity)).join("[]"), feed_m=drives["feed_m"],
             zero_m=[float(x) for x in drives["zero_m"]],
         )  # fmt: skip
+
+
+class Row:
+    """One stand of drives and one run on it."""
+
+    def __init__(self, folder: Path, stand: Stand, slow: str = "", insane_s: float = -1.0) -> None:
+        """slow: what of the log the slow disk holds up; insane_s: below 0: the build of the tree."""
+        self.states = folder / "states.npy"
+        self.stand, tables, mass_kg = stand.started(self.states)
         shipped = (SHIPPED / "stands" / "docking_stand.toml").read_text()
-        (folder / "stand.toml").write_text(shipped[: shipped.index("[virtual]")] + text)
+        assert shipped.count("carried_mass_kg = 120.0") == 1
+        shipped = shipped.replace("carried_mass_kg = 120.0", f"carried_mass_kg = {mass_kg}")
+        (folder / "stand.toml").write_text(shipped[: shipped.index("[virtual]")] + tables)
         narrowing.sign(folder / "stand.toml", "unattended_drives", time.strftime("%Y-%m-%d"))
-        sets = [f'test.stand="{folder / "stand.toml"}"', "test.duration_max_s=4.0", "guidance.settle_s=0.1"]
         self.addresses = {key: f"ipc://{folder / key}" for key in ("publish", "command", "hand_controller")}
-        sets += [f"telemetry.{key}={address!r}" for key, address in self.addresses.items()]
+        sets = [f'test.stand="{folder / "stand.toml"}"', *QUICK, *(f"telemetry.{key}={at!r}" for key, at in self.addresses.items())]
         arguments = ["run", "--out", str(folder / "run"), "--confirm-loads", "a matrix of kills", "--force", "--no-report"]
         arguments += [word for one in sets for word in ("--set", one)]
+        environment, cwd = dict(os.environ), ROOT
+        if slow:
+            (folder / "sitecustomize.py").write_text(SLOW_DISK.format(what=slow, seconds=SLOW_SECONDS))
+            environment["PYTHONPATH"] = str(folder)
+        if insane_s >= 0.0:
+            environment["INSANE_FROM"], cwd = str(round(insane_s * RATE_HZ)), TEST_BUILD
         self.began_ns = time.monotonic_ns()
-        slow = SLOW_DISK.format(seconds=slow_disk_s) if slow_disk_s else ""
-        code = f"{slow}\nimport runpy, sys\nsys.argv = {['hil-server', *arguments]!r}\nrunpy.run_module('hil_server', run_name='__main__')"
-        self.insane_tick = round(insane_s * config.test["rate_hz"])  # below 0: the build of the tree
-        built = {} if self.insane_tick < 0 else {"cwd": TEST_BUILD, "env": os.environ | {"INSANE_FROM": str(self.insane_tick)}}
-        self.server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                       start_new_session=True, **built)  # fmt: skip
-
+        self.server = subprocess.Popen([sys.executable, "-m", "hil_server", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       start_new_session=True, env=environment, cwd=cwd)  # fmt: skip
+        self.looped, self.looped_ns = threading.Event(), 0
         self.operator = threading.Thread(target=self._start, daemon=True)
         self.operator.start()
 
     def _start(self) -> None:
         """Somebody says start, as on hardware: from then on the stand moves."""
-        while self.server.poll() is None:
+        while self.server.poll() is None and not self.looped.is_set():
             with contextlib.suppress(HilError), Client(self.addresses["publish"], self.addresses["command"], name="row") as client:
                 for _ in client.subscribe(["phase"], timeout_s=1.0):
+                    self.looped_ns = time.monotonic_ns()
+                    self.looped.set()
                     client.command("start")
                     return
 
@@ -218,11 +279,14 @@ def stands(pid: int) -> bool:
     return False
 
 
-def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, int, str]:
-    """Does it, and waits until the drives have judged. Returns when (0: the run had ended); when the server stood, at the latest; and its
-    last line."""
+def kill(row: Row, part: str, after_s: float, stopped: bool) -> tuple[int, int, str]:
+    """Does it, so long after the part of the run began, and waits until the drives have judged. Returns when (0: the run had ended); when
+    the server stood, at the latest; and its last line."""
     group = os.getpgid(row.server.pid)
-    while row.server.poll() is None and time.monotonic_ns() - row.began_ns < after_s * 1e9:
+    while part == "loop" and row.server.poll() is None and not row.looped.wait(0.01):
+        pass
+    began_ns = row.looped_ns if part == "loop" else row.began_ns
+    while row.server.poll() is None and time.monotonic_ns() - began_ns < after_s * 1e9:
         time.sleep(0.001)  # the instant of the kill is what this row is about
     if row.server.poll() is not None:
         return 0, 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
@@ -232,7 +296,7 @@ def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, int, str]:
     while stopped and row.server.poll() is None and not stands(row.server.pid):
         at = time.monotonic_ns()
     stood = time.monotonic_ns()
-    time.sleep(1.0)  # the drives' own time-outs run meanwhile
+    time.sleep(STOPPED_S if stopped else KILLED_S)  # the drives' own time-outs run meanwhile
     if stopped:
         os.killpg(group, signal.SIGCONT)
         row.server.wait(120.0)
@@ -240,8 +304,8 @@ def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, int, str]:
 
 
 def let_live(row: Row) -> tuple[int, str]:
-    """Waits for the end of a run whose loop loses its safety stage, or makes it. Returns when it lost it (0: it did not), and what the
-    server printed last."""
+    """Waits for the end of a run that nobody kills, or makes it. Returns when its loop lost its safety stage (0: it did not), and what
+    the server printed last."""
     try:
         printed, _ = row.server.communicate(timeout=LIVES_S)
     except subprocess.TimeoutExpired:
@@ -254,8 +318,8 @@ def let_live(row: Row) -> tuple[int, str]:
 def where(states: np.ndarray, killed_ns: int) -> str:
     """What had the buses when an enabled drive was without a frame for the longest time: the keeper before the loop, the loop, the keeper
     after it; by the edges of the watchdog, which only the loop makes."""
-    alive = states[(states[:, 0] < killed_ns) & (states[:, 1] < 6)] if killed_ns else states[states[:, 1] < 6]
-    relay = states[states[:, 1] == 6]
+    alive = states[(states[:, 0] < killed_ns) & (states[:, 1] < AXES)] if killed_ns else states[states[:, 1] < AXES]
+    relay = states[states[:, 1] == AXES]
     if not len(alive) or not len(relay):
         return "before the loop"
     at = float(alive[int(alive[:, 5].argmax()), 0])  # the frame that ended it
@@ -303,8 +367,8 @@ class Sentinel:
 def pauses(states: np.ndarray, killed_ns: int, limit_ns: float) -> list[tuple[float, float]]:
     """Pauses between frames of enabled drives while the server lived that are longer than a limit: from, until, ns; those of several drives
     that end within a limit are one, the longest."""
-    alive = states[(states[:, 1] < 6) & ((states[:, 0] < killed_ns) | (killed_ns == 0))]
-    ended = [axis[np.flatnonzero(np.diff(axis[:, 5], prepend=0) > 0)] for axis in (alive[alive[:, 1] == i] for i in range(6))]
+    alive = states[(states[:, 1] < AXES) & ((states[:, 0] < killed_ns) | (killed_ns == 0))]
+    ended = [axis[np.flatnonzero(np.diff(axis[:, 5], prepend=0) > 0)] for axis in (alive[alive[:, 1] == i] for i in range(AXES))]
     found: list[tuple[float, float]] = []
     for until, length in sorted((float(row[0]), float(row[5])) for rows in ended for row in rows if row[5] > limit_ns):
         if found and until - found[-1][1] < limit_ns:
@@ -329,14 +393,16 @@ def judge(states: np.ndarray, enabled: int, killed_ns: int, lost_ns: int) -> tup
     `lost_ns`, when loop or safety stage were lost, to the last edge of the watchdog's output [ms], None where its relay was not on."""
     alive = states[states[:, 0] < killed_ns] if killed_ns else states
     unattended = float(alive[:, 5].max(initial=0)) * 1e-6
+    if ((alive[:, 1] < AXES) & (alive[:, 2] == enabled) & (alive[:, 4] < 0)).any():
+        unattended = np.inf  # before its first frame
     latest, edge = 0.0, None
-    for axis in range(6):
+    for axis in range(AXES):
         of = states[states[:, 1] == axis]
         if killed_ns and _on_at(of, killed_ns, enabled):
             left = of[(of[:, 0] >= killed_ns) & (of[:, 2] != enabled)]
             latest = max(latest, float(left[0, 0] - killed_ns) * 1e-6 if len(left) else np.inf)
-    all_off = all(states[states[:, 1] == axis][-1, 2] != enabled for axis in range(6))
-    relay = states[states[:, 1] == 6]
+    all_off = all((rows := states[states[:, 1] == axis]).size == 0 or rows[-1, 2] != enabled for axis in range(AXES))
+    relay = states[states[:, 1] == AXES]
     if lost_ns and _on_at(relay, lost_ns, 1):
         fell = relay[(relay[:, 0] >= lost_ns) & (relay[:, 2] == 0)]
         edge = float(fell[0, 0] - fell[0, 4] - lost_ns) * 1e-6 if len(fell) else np.inf
@@ -348,69 +414,179 @@ def _on_at(rows: np.ndarray, time_ns: int, state: int) -> bool:
     return bool(len(before)) and int(before[-1, 2]) == state
 
 
+def by_their_watchdog(profile: str, states: np.ndarray) -> bool:
+    """Whether a drive went into a fault of its own."""
+    word = states[states[:, 1] < AXES][:, 2]
+    if profile == "cia408":
+        return bool((word & 0x8 == 0)[word > 0].any())
+    return bool((word & 0x4F == 0x08).any())
+
+
+@dataclass
+class Outcome:
+    """What came of one row. what: done to it; seen: of the drives, in words; when: its part of the run."""
+
+    what: str
+    when: str = "before"
+    seen: str = ""
+    unattended_ms: float = 0.0
+    off_ms: float = 0.0
+    verdict: str = ""  # BAD, NOT JUDGED, or as it should be
+    attempts: int = 1
+    more: list[str] = field(default_factory=list)
+    times_s: tuple[float, float, float] = (0.0, 0.0, 0.0)  # first message of the loop, last drive off, the server's end
+
+
+def one(stand: Stand, kind: str, part: str, after_s: float, slow: str = "") -> Outcome:
+    """One row: what is done to the server so long after the part of its run began (infinite: nothing)."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        row = Row(folder, stand, slow, after_s if kind == "insane" else -1.0)
+        sentinel, at, lost, words = Sentinel(), 0, 0, ""
+        try:
+            if kind == "insane" or not np.isfinite(after_s):
+                lost, words = let_live(row)
+            else:
+                at, lost, words = kill(row, part, after_s, kind == "stop")
+        finally:
+            ended_ns = time.monotonic_ns()
+            if row.server.poll() is None:
+                os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
+            row.server.wait()
+            states = row.end()
+        late, enabled, period_ms = sentinel.end(), ENABLED[stand.profile], 1e3 / RATE_HZ
+        unattended, latest, all_off, edge = judge(states, enabled, at, lost)
+        powered = states[(states[:, 1] < AXES) & (states[:, 2] == enabled)]
+        limit_ns = PERIODS * period_ms * 1e6
+        found = {} if kind == "insane" else {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, at, limit_ns)}
+        whole = not at and not np.isfinite(after_s)
+        tripped = not at and not found and kind != "insane" and by_their_watchdog(stand.profile, states)
+        good = all_off and not tripped and latest <= OFF_MS and np.isfinite(unattended) and all(found.values())
+        good = good and (edge is None or edge <= WATCHDOG_PERIODS * period_ms)
+        # a set-up that a busy machine has ended; a run that ended before it lost its stage, or had no power
+        refused = not at and not len(powered) and slow != "head"
+        not_judged = good and (bool(found) or refused or kind == "insane" and edge is None)
+        # of the drives' power: where the kill fell
+        on = any(_on_at(states[states[:, 1] == axis], at or ended_ns, enabled) for axis in range(AXES))
+        when = "whole" if whole else "over" if not at else "enabled" if on else "after" if len(powered) and powered[0, 0] < at else "before"
+        what = f"{kind} {slow} to its end" if not at else f"{kind} after {(at - row.began_ns) * 1e-9:6.2f} s"
+        what = f"insane from {after_s:6.2f} s on" if kind == "insane" and lost else what
+        seen = f"unattended {unattended:6.2f} ms, off after {latest:6.1f} ms, {'all off' if all_off else 'LEFT ENABLED'}"
+        seen += f" ({where(states, at)})" if unattended > 2 * period_ms and np.isfinite(unattended) else ""
+        seen += loop_says(folder) if unattended > 2 * period_ms else ""
+        seen += ", watchdog -" if edge is None else f", watchdog {edge:.2f} ms"
+        seen += f", exit {row.server.returncode}" + (", BY A DRIVE'S OWN WATCHDOG" if tripped else "")
+        more = [why or f"a pause of {(pause[1] - pause[0]) * 1e-6:.2f} ms: UNEXPLAINED" for pause, why in found.items()]
+        more += [words] if words and (refused or not good or kind == "insane" and not lost) else []
+        verdict = "BAD" if not good else "NOT JUDGED" if not_judged else ""
+        if kind == "insane" and not lost and len(powered):
+            when, verdict = "over", ""
+        off = states[(states[:, 1] < AXES) & (states[:, 2] != enabled)]
+        seconds = [(ns - row.began_ns) * 1e-9 for ns in (row.looped_ns, off[-1, 0] if len(off) else 0, ended_ns)]
+        of_server = 0.0 if found and good else unattended  # a pause that the machine made says nothing of it
+        return Outcome(what, when, seen, of_server, latest, verdict, 1, more, (seconds[0], seconds[1], seconds[2]))
+
+
+def again(stand: Stand, kind: str, part: str, after_s: float, slow: str = "") -> Outcome:
+    """One row, done again while the machine does not let it be judged."""
+    before: list[str] = []
+    for attempt in range(1, ATTEMPTS + 1):
+        found = one(stand, kind, part, after_s, slow)
+        found.attempts, found.more = attempt, [*before, *found.more]
+        if found.verdict != "NOT JUDGED":
+            break
+        before = found.more
+    return found
+
+
+def instants(kind: str, free: Outcome, options: argparse.Namespace, rng: random.Random) -> list[tuple[str, float, str]]:
+    """(part of the run, s from its beginning, what is slow) of the rows of a kind. free: the run to its end that nobody touches."""
+    if kind == "slow_disk":
+        return [("", np.inf, what) for what in SLOW]
+    looped, off, ended = free.times_s
+    spans = {"set_up": (0.0, looped), "loop": (0.0, 1.02 * (ended - looped))}
+    if kind == "stop":
+        spans["loop"] = (off - looped - 1.0, spans["loop"][1])  # its end alone
+    found = []
+    for part in ("loop",) if kind == "insane" else options.parts.split(","):
+        begin, end = spans[part]
+        found += [(part, float(at), "") for at in np.arange(begin + rng.random() * options.every, end, options.every)]
+    return found
+
+
+def table(profile: str, peers: bool, kind: str, rows: list[Outcome]) -> str:
+    """A line of the table at the end."""
+    fell = Counter(row.when for row in rows)
+    bad, left_out = (sum(row.verdict == verdict for row in rows) for verdict in ("BAD", "NOT JUDGED"))
+    worst = [max((getattr(row, name) for row in rows), default=0.0) for name in ("unattended_ms", "off_ms")]
+    where_it_fell = " ".join(f"{fell[name]:>7}" for name in ("before", "enabled", "after", "over"))
+    return (f"{profile:9s}{'peers' if peers else 'emulated':9s}{kind:10s}{len(rows):5d} {where_it_fell} {worst[0]:11.2f} {worst[1]:7.1f} "
+            f"{sum(row.attempts > 1 for row in rows):6d} {left_out:11d} {bad:4d}")  # fmt: skip
+
+
+HEADS = (f"{'profile':9s}{'drives':9s}{'kind':10s}{'rows':>5s} {'before':>7s} {'enabled':>7s} {'after':>7s} {'over':>7s} "
+         f"{'unattended':>11s} {'off':>7s} {'again':>6s} {'not judged':>11s} {'bad':>4s}")  # fmt: skip
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--profile", default="cia402", choices=sorted(ENABLED))
+    parser.add_argument("--profile", default="cia402", help=f"of {', '.join(ENABLED)}, separated by commas")
+    parser.add_argument("--kinds", default="kill", help=f"of {', '.join(KINDS)}, separated by commas")
+    parser.add_argument("--peers", action="store_true", help="drives, module and sensor of tests.drivers.peers")
     parser.add_argument("--every", type=float, default=0.05, help="s from one instant to the next")
-    parser.add_argument("--from", dest="first", type=float, default=0.0, help="first instant, s after the start of the server")
-    parser.add_argument("--until", type=float, default=20.0, help="last instant, s")
-    parser.add_argument("--stop", action="store_true", help="SIGSTOP for a second instead of SIGKILL")
-    parser.add_argument("--insane", action="store_true", help="a test build without its safety stage from these instants of its loop on")
-    parser.add_argument("--slow-disk", type=float, default=0.0, metavar="S", help="fsync takes so long in the run that is not killed")
+    parser.add_argument("--parts", default="set_up,loop", help="of the run (default: both)")
+    parser.add_argument("--jobs", type=int, default=1, help="rows side by side")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--watchdog", default="module", choices=("module", "drives"), help="the output is the input module's, or on "
                         "the drives' bus: of a CiA 402 drive, of a terminal")  # fmt: skip
     options = parser.parse_args()
-    if options.watchdog == "drives" and options.profile == "cia408":
-        parser.error("--watchdog drives: is for cia402 and ethercat")
-    if options.profile == "ethercat" and INSIDE not in os.environ:
+    profiles, kinds, rng = options.profile.split(","), options.kinds.split(","), random.Random(options.seed)
+    if not set(profiles) <= set(ENABLED) or not set(kinds) <= set(KINDS):
+        parser.error(f"--profile of {', '.join(ENABLED)}; --kinds of {', '.join(KINDS)}")
+    if options.watchdog == "drives" and ("cia408" in profiles or options.peers):
+        parser.error("--watchdog drives: is for cia402 and ethercat, emulated")
+    if "insane" in kinds and options.peers:
+        parser.error("--kinds insane: the peers have no relay behind the watchdog")
+    if "ethercat" in profiles and INSIDE not in os.environ:
         return subprocess.call(["unshare", "-n", sys.executable, __file__, *sys.argv[1:]], env=os.environ | {INSIDE: "1"})
-    if options.profile == "ethercat":
-        make_wire()
-    if options.insane:
+    wires: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+    for n in range(options.jobs):
+        wires.put((f"{MASTER}{n}", f"{SLAVES}{n}"))
+        if "ethercat" in profiles:
+            make_wire(f"{MASTER}{n}", f"{SLAVES}{n}")
+    if "insane" in kinds:
         make_test_build()
-    instants = [*np.arange(options.first, options.until, options.every), *([] if options.insane else [np.inf])]
-    bad = left_out = 0
-    for after_s in instants:
-        with tempfile.TemporaryDirectory() as folder:
-            whole = not np.isfinite(after_s)
-            row = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drives",
-                      after_s if options.insane else -1.0)  # fmt: skip
-            sentinel, at, lost, words = Sentinel(), 0, 0, ""
+    lines, verdicts = [], Counter()
+
+    def told(stand: Stand, kind: str, rows: list[Outcome], of: int, row: Outcome) -> None:
+        rows.append(row)
+        verdicts[row.verdict] += 1
+        again_words = f", attempt {row.attempts}" if row.attempts > 1 else ""
+        print(f"{len(rows):4d} of {of} {stand.profile} {row.what:26s} {row.when:8s}{row.seen}{again_words}  {row.verdict}", flush=True)
+        for line in row.more if row.verdict or row.attempts > 1 else ():
+            print(f"    {line}", flush=True)
+
+    for profile in profiles:
+
+        def on_a_wire(kind: str, part: str, after_s: float, slow: str, profile: str = profile) -> Outcome:
+            wire = wires.get()
             try:
-                if options.insane:
-                    lost, words = let_live(row)
-                else:
-                    at, lost, words = kill(row, after_s, options.stop)
+                return again(Stand(profile, options.peers, options.watchdog == "drives", wire), kind, part, after_s, slow)
             finally:
-                if row.server.poll() is None:
-                    os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
-                row.server.wait()
-                states = row.end()
-            late = sentinel.end()
-            unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at, lost)
-            ever = bool((states[:, 2] == ENABLED[options.profile]).any())
-            limit_ns = PERIODS * row.period_ms * 1e6
-            found = {} if options.insane else {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, at, limit_ns)}
-            good = bool(ever or at) and all_off and latest <= OFF_MS and all(found.values())
-            good = good and (edge is None or edge <= WATCHDOG_PERIODS * row.period_ms)
-            bad += not good
-            left_out += (not_judged := good and (bool(found) or options.insane and edge is None))  # ended before, or it had no power
-            done = "to its end" if not at else f"{'stopped' if options.stop else 'killed'} after {(at - row.began_ns) * 1e-9:6.2f} s"
-            done = f"insane from {after_s:6.2f} s on" if options.insane and lost else done
-            seen = f"unattended {unattended:6.2f} ms, off after {latest:6.1f} ms, {'all off' if all_off else 'LEFT ENABLED'}"
-            seen += f" ({where(states, at)})" if unattended > 2 * row.period_ms else ""
-            seen += loop_says(Path(folder)) if unattended > 2 * row.period_ms else ""
-            seen += ", watchdog -" if edge is None else f", watchdog {edge:.2f} ms"
-            verdict = "  BAD" if not good else "  NOT JUDGED" if not_judged else ""
-            print(f"{done:24s} enabled {'yes' if ever else 'no':3s} {seen}, exit {row.server.returncode}{verdict}", flush=True)
-            for pause, why in found.items():
-                print(f"    {why or f'a pause of {(pause[1] - pause[0]) * 1e-6:.2f} ms: UNEXPLAINED'}", flush=True)
-            if words and (not ever or options.insane and not lost):
-                print(words)
-        if not lost and not whole:
-            break  # the run ends before this instant
-    print(f"{bad} of the rows are not as they should be, {left_out} are not judged")
-    return 1 if bad else 3 if left_out else 0
+                wires.put(wire)
+
+        stand, rows = Stand(profile, options.peers, options.watchdog == "drives"), []
+        told(stand, "none", rows, 1, free := on_a_wire("none", "", np.inf, ""))
+        lines.append(table(profile, options.peers, "none", rows))
+        for kind in kinds:
+            drawn, rows = instants(kind, free, options, rng), []
+            with ThreadPoolExecutor(options.jobs) as pool:
+                for row in pool.map(lambda at, kind=kind: on_a_wire(kind, *at), drawn):
+                    told(stand, kind, rows, len(drawn), row)
+            lines.append(table(profile, options.peers, kind, rows))
+    limits = f"{PERIODS} periods of {1e3 / RATE_HZ:g} ms, {OFF_MS:g} ms"
+    print(f"\n--seed {options.seed} --every {options.every:g}; unattended, off: worst, ms; limits {limits}", HEADS, *lines, sep="\n")
+    return 1 if verdicts["BAD"] else 3 if verdicts["NOT JUDGED"] else 0
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ try:
         Cia402EthercatPort(interface="v0", identity=[there | {"vendor": 1}] * 6, **keys).open()
     except WrongDeviceError as error:
         found["stranger"] = str(error)
-    port = Cia402EthercatPort(interface="v0", identity=[there] * 6, no_data_periods=1000, **keys)
+    port = Cia402EthercatPort(interface="v0", identity=[there | {"serial": n + 1} for n in range(6)], no_data_periods=1000, **keys)
     port.open()
     port.begin()
     found["words"] = [port.axes.inputs(i) for i in range(6)]

@@ -2,9 +2,12 @@
 
 `python -m tests.drivers.peers.ethercat_segment_small INTERFACE [drives]`: says ready, answers until it is killed. Drives with 7 bytes of
 outputs and 13 of inputs, CiA 402 by the control word, position = target; clocks are CLOCK_MONOTONIC. Registers are plain memory but for
-states, mailbox, SII and time.
+states, mailbox, SII, time, and the watchdog of the process data (0x400, 0x420): without outputs for so long in Operational a drive is
+in Safe-Operational with error 0x1B, and in fault.
 """
 
+import contextlib
+import select
 import socket
 import struct
 import sys
@@ -39,6 +42,7 @@ class Slave:
             managers += struct.pack("<HHBBBB", start, size, control, 0, 1, kind)
         self.sii = struct.pack("<64H", *words) + struct.pack("<HH", 41, len(managers) // 2) + managers + b"\xff" * 64
         self.offset, self.word, self.position, self.counter = 0, 0x0250, 1000, 0
+        self.frame_ns = 0  # newest outputs in Operational
 
     def time(self):
         return time.monotonic_ns() + self.offset
@@ -70,6 +74,9 @@ class Slave:
         if at <= 0x120 < at + len(data):
             self.mem[0x130] = data[0x120 - at] & 0x0F
             self.mem[0x134:0x136] = b"\0\0"
+            self.frame_ns = time.monotonic_ns()
+            if self.mem[0x130] != 8 and self.word & 0x6F == 0x27:
+                self.word = 0x0250
         if at <= 0x502 < at + len(data) and self.mem[0x503] & 1:
             word = struct.unpack_from("<I", self.mem, 0x504)[0]
             self.mem[0x508:0x510] = self.sii[2 * word : 2 * word + 8].ljust(8, b"\xff")
@@ -110,9 +117,23 @@ class Slave:
                 done |= 1
         return done
 
+    def watch(self, at_ns):
+        """The watchdog of the process data, at a time. Returns when it has fallen, or that time."""
+        unit_ns = 40 * (2 + struct.unpack_from("<H", self.mem, 0x400)[0])
+        limit_ns = unit_ns * struct.unpack_from("<H", self.mem, 0x420)[0]
+        if not limit_ns or self.mem[0x130] != 8 or at_ns - self.frame_ns <= limit_ns:
+            return at_ns
+        self.mem[0x130] = 0x14
+        struct.pack_into("<H", self.mem, 0x134, 0x1B)
+        self.word = 0x0218
+        return self.frame_ns + limit_ns
+
     def outputs(self, data):
         control, target, _ = struct.unpack("<HiB", data)
         if self.mem[0x130] != 8:
+            return
+        if self.word & 0x4F == 0x08:  # in fault until it is reset
+            self.word = 0x0250 if control & 0x80 else self.word
             return
         self.word = {0x06: 0x0231, 0x07: 0x0233, 0x0F: 0x1237}.get(control, 0x0250)
         if control == 0x0F:
@@ -165,17 +186,68 @@ def answer(slaves, frame):
     return bytes(f)
 
 
+class Segment:
+    """Six drives or so on an interface. log: gets every frame with outputs, and the state of each drive, where there is one."""
+
+    def __init__(self, interface, positions, log=None):
+        self.link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE))
+        self.link.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+        self.link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)  # slaves that are held up lose nothing
+        self.link.bind((interface, ETHERTYPE))
+        self.link.setblocking(False)
+        self.slaves, self.log = [Slave() for _ in positions], log
+        for n, (slave, position) in enumerate(zip(self.slaves, positions, strict=True)):
+            # DL status: signal at port 0, at port 1 but of the last
+            struct.pack_into("<H", slave.mem, 0x110, 0x5A31 if n < len(positions) - 1 else 0x5611)
+            slave.position, slave.objects[0x1018, 4] = position, struct.pack("<I", n + 1)
+
+    def live(self):
+        """Answers what has come; what came late to this process is judged by when it arrived."""
+        offset = time.monotonic_ns() - time.time_ns()
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                frame, stamps, _, _ = self.link.recvmsg(2000, 64)
+                seconds, ns = struct.unpack("=qq", stamps[0][2])
+                if not frame[6] & 2:
+                    self.take(frame, seconds * 1_000_000_000 + ns + offset)
+        self.look(time.monotonic_ns())
+
+    def take(self, frame, came_ns):
+        """One frame of the master."""
+        self.look(came_ns)
+        if carries_outputs(frame):
+            for axis, slave in enumerate(self.slaves):
+                slave.frame_ns = came_ns
+                if self.log is not None:
+                    self.log.frame(axis, came_ns)
+        self.link.send(answer(self.slaves, frame))
+        self.look(came_ns)
+
+    def look(self, at_ns):
+        """What each drive is at a time."""
+        for axis, slave in enumerate(self.slaves):
+            seen_ns = slave.watch(at_ns)
+            if self.log is not None:
+                self.log.look(axis, slave.word & 0x6F, seen_ns)
+
+
+def carries_outputs(frame):
+    """Whether a datagram of a frame is an LRW or LWR."""
+    at, more = 16, True
+    while more:
+        command, _, _, _, size = struct.unpack_from("<BBHHH", frame, at)
+        if command in (11, 12):
+            return True
+        more, at = bool(size & 0x8000), at + 12 + (size & 0x7FF)
+    return False
+
+
 def main(interface, count=6):
-    link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE))
-    link.bind((interface, ETHERTYPE))
-    slaves = [Slave() for _ in range(count)]
-    for n, slave in enumerate(slaves):  # DL status: signal at port 0, at port 1 but of the last
-        struct.pack_into("<H", slave.mem, 0x110, 0x5A31 if n < count - 1 else 0x5611)
+    segment = Segment(interface, [1000] * count)
     print("ready", flush=True)
     while True:
-        frame = link.recv(2000)
-        if not frame[6] & 2:
-            link.send(answer(slaves, frame))
+        select.select([segment.link], [], [], 0.001)
+        segment.live()
 
 
 if __name__ == "__main__":

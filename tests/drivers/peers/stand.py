@@ -6,18 +6,28 @@ tick n reads is what the devices sent between tick n - 1 and tick n, however bus
 
 `LockstepStand(profile)` opens the ports (the devices then run in a thread of their own, ten times as fast as their own clocks, because
 the set-up waits for heartbeats); `step(script)` lets the devices act once, edited by `script(turn)`, and runs one tick.
+
+`python -m tests.drivers.peers.stand`: the devices alone, by the machine's clock, for a server in another process. One line of JSON on
+standard input has `profile` (cia402, cia408, ethercat), `states_file`, and of ethercat `interface` and `master_interface`; one on standard
+output has `tables`, the device tables of the stand file. They live until standard input ends; then `states_file` has what the drives
+logged of their states, as `drivers.simulated.stand_server` writes it.
 """
 
 import contextlib
+import json
 import select
 import socket
+import struct
+import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from drivers.identity import as_toml
 from drivers.wrench_sensors.rdt import RdtPort
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
@@ -25,6 +35,7 @@ from hil_server.line import assembly
 from rt_kernels.layout import BITS, FAULTS, SAMPLE_DTYPE
 from tests.drivers.peers.canopen_device import HEARTBEAT, SYNC, Bus, Frame
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive, Drive
+from tests.drivers.peers.ethercat_segment_small import Segment
 from tests.drivers.peers.input_module import InputModule
 from tests.drivers.peers.rdt import RdtSensor, Record
 from tests.drivers.plain_stand import PassingTime
@@ -35,11 +46,7 @@ HEARTBEAT_MS = 100
 RECORDS_PER_TICK = 4
 DEVICES = """
 [drives]
-part = "{profile}"
-links = "udp:127.0.0.1:{bus0} udp:127.0.0.1:{bus1}"
-axis_link = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
-heartbeat_ms = {heartbeat}
-timeout_s = 8.0
+{drives}timeout_s = 8.0
 
 [wrench_sensor]
 part = "rdt"
@@ -55,7 +62,7 @@ busy_hold_ms = 10000.0
 [mechanism_signals]
 part = "cia401"
 link = "udp:127.0.0.1:{module}"
-
+{of_module}
 [drive_model]
 frequency_hz = 200.0
 damping = 0.8
@@ -65,6 +72,25 @@ delay_s = 0.0
 [wrench]
 frozen_s = 0.0
 """
+ON_CAN = """part = "{profile}"
+links = "udp:127.0.0.1:{bus0} udp:127.0.0.1:{bus1}"
+axis_link = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+heartbeat_ms = {heartbeat}
+"""
+# a machine that does other things too holds these devices up for longer than a bus would be silent
+ALIVE_ON_CAN = """heartbeat_timeout_ms = 5000
+receive_timeout_periods = 50
+server_timeout_ms = 60
+no_data_periods = 500
+"""
+ALIVE_ON_ETHERCAT = """part = "cia402_ethercat"
+interface = "{interface}"
+watchdog_ms = 50.0
+no_data_periods = 500
+clock_tolerance_ns = 1000000
+"""
+ENABLED = {"cia402": 0x27, "cia408": 0xF, "ethercat": 0x27}
+LONGER_NS = 1_000_000
 # Every judgement at its own threshold and at once; the sensor carries nothing, so that its weight is not taken off.
 STRICT = (
     "stand.mounting.carried_mass_kg=0", "safety.sensor_missing_periods=1", "safety.drive_missing_periods=1",
@@ -120,10 +146,9 @@ class LockstepStand:
         self.drives: list[Drive] = [PROFILES[profile](i + 1, int(positions[i])) for i in range(6)]
         self.buses = [Bus(self.drives[:3]), Bus(self.drives[3:]), Bus([InputModule(10)])]
         self.sensor = RdtSensor()
-        text = DEVICES.format(
-            profile=profile, variant=variant, heartbeat=HEARTBEAT_MS, bus0=self.buses[0].port,
-            bus1=self.buses[1].port, module=self.buses[2].port, stream=self.sensor.port, calibration=self.sensor.calibration_port,
-        )  # fmt: skip
+        wire = ON_CAN.format(profile=profile, heartbeat=HEARTBEAT_MS, bus0=self.buses[0].port, bus1=self.buses[1].port)
+        text = DEVICES.format(drives=wire, variant=variant, module=self.buses[2].port, of_module="", stream=self.sensor.port,
+                              calibration=self.sensor.calibration_port)  # fmt: skip
         self.config = load_test(None, [f'test.stand="{stand_file(folder, text)}"', *STRICT])
         self.config.guidance["auto_start"] = True  # hardware waits for a person: here one who starts it at once
         self.period_ms = 1e3 / self.config.test["rate_hz"]
@@ -295,3 +320,118 @@ class LockstepStand:
         came = words & ~np.concatenate([[0], words[:-1]])
         return [(int(t), {name for bit, name in FAULT_NAME.items() if came[t] & bit}) for t in np.flatnonzero(came)]
 
+
+# ------------------------------------------------------------------------------------------------ by the machine's clock
+
+
+class StatesLog:
+    """What the drives log of themselves, rows of: ns (CLOCK_MONOTONIC), axis, state, 0, ns since its newest setpoint frame (-1: none came),
+    the longest time that it was enabled without one."""
+
+    def __init__(self, enabled: int) -> None:
+        self.enabled, self.rows = enabled, []
+        self._state, self._frame, self._since, self._longest, self._told = [-1] * 6, [0] * 6, [0] * 6, [0] * 6, [0] * 6
+
+    def frame(self, axis: int, at_ns: int) -> None:
+        """A setpoint has come."""
+        self._judge(axis, at_ns)
+        self._frame[axis] = at_ns
+
+    def _judge(self, axis: int, at_ns: int) -> None:
+        if self._state[axis] == self.enabled:
+            self._longest[axis] = max(self._longest[axis], at_ns - max(self._frame[axis], self._since[axis]))
+
+    def look(self, axis: int, state: int, at_ns: int) -> None:
+        """The state that a drive is in now."""
+        if state != self._state[axis]:
+            self._judge(axis, at_ns)
+            self._since[axis] = at_ns
+        elif self._longest[axis] < self._told[axis] + LONGER_NS:
+            return
+        self._state[axis], self._told[axis] = state, self._longest[axis]
+        since = at_ns - self._frame[axis] if self._frame[axis] else -1
+        self.rows.append((at_ns, axis, state, 0, since, self._longest[axis]))
+
+
+class LiveBus(Bus):
+    """A bus whose devices live by the machine's clock; what came late to this process acts when it arrived, by the kernel's stamp."""
+
+    def __init__(self, nodes: list, log: StatesLog | None = None) -> None:
+        super().__init__(nodes)
+        self.log, self._now_ns = log, time.monotonic_ns()
+        self.socket.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+
+    def live(self) -> None:
+        """Answers what has come, and lives up to now."""
+        offset = time.monotonic_ns() - time.time_ns()
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                raw, stamps, _, self.master = self.socket.recvmsg(64, 64)
+                seconds, ns = struct.unpack("=qq", stamps[0][2])
+                came = seconds * 1_000_000_000 + ns + offset
+                self._pass_until(came)
+                frame = Frame.unpacked(raw)
+                axis = frame.identifier - 0x201
+                if self.log is not None and 0 <= axis < 6:
+                    self.log.frame(axis, came)
+                self.send(self.answers(frame))
+                self._look(came)
+        self._pass_until(time.monotonic_ns())
+
+    def _pass_until(self, at_ns: int) -> None:
+        """A millisecond at a time: what a drive does of itself is logged when it was due."""
+        while self._now_ns + LONGER_NS <= at_ns:
+            self._now_ns += LONGER_NS
+            said = [frame for node in self.nodes for frame in node.pass_time(LONGER_NS * 1e-6)]
+            if self.master is not None:
+                self.send(said)
+            self._look(self._now_ns)
+
+    def _look(self, at_ns: int) -> None:
+        if self.log is not None:
+            for drive in self.nodes:
+                state = drive.drive_state if isinstance(drive, Cia408Drive) else drive[0x6041, 0] & 0x6F
+                self.log.look(drive.number - 1, state, at_ns)
+
+
+def main() -> int:
+    """The devices alone, until standard input ends."""
+    given = json.loads(sys.stdin.readline())
+    profile, log = given["profile"], StatesLog(ENABLED[given["profile"]])
+    positions = [int(count) for count in np.rint(parked_legs() * COUNTS_PER_METRE)]
+    module, sensor = LiveBus([InputModule(10)]), RdtSensor()
+    segment = None
+    if profile == "ethercat":
+        segment = Segment(given["interface"], positions, log)
+        wire, buses = ALIVE_ON_ETHERCAT.format(interface=given["master_interface"]), []
+        identity = [{"vendor": 0x9A, "product": 0x924, "revision": 0, "serial": axis + 1} for axis in range(6)]
+    else:
+        drives = [PROFILES[profile](axis + 1, positions[axis]) for axis in range(6)]
+        buses = [LiveBus(drives[:3], log), LiveBus(drives[3:], log)]
+        wire = ALIVE_ON_CAN + ON_CAN.format(profile=profile, heartbeat=HEARTBEAT_MS, bus0=buses[0].port, bus1=buses[1].port)
+        identity = [{"vendor": 0x2BAD, "product": 1, "revision": 1, "serial": axis + 1} for axis in range(6)]
+    buses.append(module)
+    said = [f"{as_toml(one)}" for one in identity]
+    tables = DEVICES.format(
+        drives=wire + f"identity = [{', '.join(said)}]\n", variant="net_ft", module=module.port, stream=sensor.port,
+        of_module=f"identity = [{as_toml({'vendor': 0x2BAD, 'product': 1, 'revision': 1, 'serial': 10})}]\n",
+        calibration=sensor.calibration_port,
+    )  # fmt: skip
+    print(json.dumps({"tables": tables}), flush=True)
+    listening = [bus.socket for bus in buses] + [sensor.socket, sensor.calibration] + ([segment.link] if segment else [])
+    sent_ns = time.monotonic_ns()
+    while sys.stdin not in select.select([sys.stdin, *listening], [], [], 0.001)[0]:
+        for bus in buses:
+            bus.live()
+        if segment is not None:
+            segment.live()
+        sensor.serve()
+        if (due := (time.monotonic_ns() - sent_ns) // LONGER_NS) > 0:
+            sensor.send([record.packed() for record in sensor.records(min(due, 20))])
+            sent_ns += due * LONGER_NS
+    np.save(given["states_file"], np.array(log.rows, np.int64).reshape(-1, 6))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
