@@ -474,6 +474,7 @@ cdef inline bint enabled(const Axes *axes, const AxisState *a) noexcept nogil:
 cdef void lead(Axes *axes) noexcept nogil:
     cdef AxisState *a
     cdef bint reset = reset_now(axes.keeper.turns, axes.p.period_ns), all_ready = True, off = False
+    cdef bint may_enable
     cdef int i
     if axes.keeper.led == LEAD_NOWHERE:
         return
@@ -487,7 +488,9 @@ cdef void lead(Axes *axes) noexcept nogil:
         if axes.keeper.led == LEAD_UP:
             if not enabled(axes, a):
                 a.out.target = a.counts
-            a.out.word = axes.p.words.up(a.status_word, reset, all_ready) if a.silent_periods <= HEARD_PERIODS else a.out.word_out
+            # the last step is not taken back from an axis whose answer is from before it
+            may_enable = all_ready or a.out.word_out == axes.p.words.enabled
+            a.out.word = axes.p.words.up(a.status_word, reset, may_enable) if a.silent_periods <= HEARD_PERIODS else a.out.word_out
         elif axes.keeper.led == LEAD_DOWN:
             if axes.keeper.turns == 0 and not in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre):
                 a.out.target = a.counts

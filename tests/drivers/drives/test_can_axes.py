@@ -136,6 +136,26 @@ def test_set_up_of_library_drives(drives, sample, kind, way_up):
         assert peer.words[n][len(way_up) :] == ([0x07, 0x06, 0x00] if kind == 402 else [0x03, 0x01, 0x00])
 
 
+@pytest.mark.parametrize(("kind", "way_up", "before"), [(402, [0x06, 0x07, 0x0F], 0x233), (408, [0x01, 0x03, 0x07], 0x00B)])
+def test_the_last_step_up_is_not_taken_back_from_a_drive_whose_answer_comes_late(drives, kind, way_up, before):
+    """Three drives have taken it and say so, of the other three one word from before it comes after two cycles without any."""
+    peer = drives(kind)
+    late = []  # SYNCs since the last step
+
+    def sampled():
+        stepped = all(peer.words[n][-1:] == way_up[-1:] for n in range(1, 7))
+        if stepped and len(late) < 3:
+            late.append([n for n in (1, 2, 3)] + [4] * (len(late) == 2))
+            for n in late[-1]:
+                peer.answer(n, before if n == 4 else peer.status[n], peer.positions[n - 1])
+        else:
+            LibraryDrives.sampled(peer)
+
+    peer.sampled = sampled
+    enabled(peer)
+    assert late == [[1, 2, 3], [1, 2, 3], [1, 2, 3, 4]] and all(peer.words[n] == way_up for n in range(1, 7))
+
+
 @pytest.mark.parametrize(("kind", "fault", "reset"), [(402, 0x208, [0x00, 0x80]), (408, 0x1, [0x1, 0x9]), (408, 0x3, [0x3, 0xB])])
 def test_fault_is_reset_before_enabling(drives, kind, fault, reset):
     peer = drives(kind, first_status=fault)
