@@ -504,15 +504,16 @@ cdef void exchange(void *self, int64_t *next_ns) noexcept nogil:
     cdef Axes *axes = <Axes *>self
     cdef AxisState *a
     cdef uint32_t link_bits[LINKS]
-    cdef bint up = True
+    cdef bint up = True, before
     cdef int i
     listen_and_sync(axes, link_bits)
     for i in range(AXES):
         up = up and enabled(axes, &axes.s.axis[i])
+    before = not up or owner_now(&axes.keeper.lead) == LEAD_UP      # of several words of this exchange the newest counts
     for i in range(AXES):
         a = &axes.s.axis[i]
         a.silent_periods = 0 if a.fresh else a.silent_periods + 1
-        if not up:
+        if before:
             begin_tick(a)
         a.fresh = a.beat = 0
     if up:

@@ -156,6 +156,28 @@ def test_the_last_step_up_is_not_taken_back_from_a_drive_whose_answer_comes_late
     assert late == [[1, 2, 3], [1, 2, 3], [1, 2, 3, 4]] and all(peer.words[n] == way_up for n in range(1, 7))
 
 
+@pytest.mark.parametrize(("kind", "before", "after"), [(402, 0x233, 0x227), (408, 0x00B, 0x00F)])
+def test_a_word_from_before_the_last_step_is_not_the_loops(drives, sample, kind, before, after):
+    """The answers of two cycles come together: the drive is enabled, and was not a cycle ago."""
+    peer = drives(kind)
+    late = []
+
+    def sampled():
+        if peer.status[6] == after and not late:
+            late.append(True)  # this cycle's answers come with the next one's
+            return
+        if late == [True]:
+            late.append(True)
+            for n in range(1, 7):
+                peer.answer(n, before, peer.positions[n - 1])
+        LibraryDrives.sampled(peer)
+
+    peer.sampled = sampled
+    port = enabled(peer)
+    port.read(sample)
+    assert late == [True, True] and all(drive_bits(sample, axis) <= {"stale"} for axis in range(6))
+
+
 @pytest.mark.parametrize(("kind", "fault", "reset"), [(402, 0x208, [0x00, 0x80]), (408, 0x1, [0x1, 0x9]), (408, 0x3, [0x3, 0xB])])
 def test_fault_is_reset_before_enabling(drives, kind, fault, reset):
     peer = drives(kind, first_status=fault)

@@ -80,7 +80,7 @@ heartbeat_ms = {heartbeat}
 """
 # a machine that does other things too holds these devices up for longer than a bus would be silent
 ALIVE_ON_CAN = """heartbeat_timeout_ms = 5000
-receive_timeout_periods = 50
+receive_timeout_periods = 12
 server_timeout_ms = 60
 no_data_periods = 500
 """
