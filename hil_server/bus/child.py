@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from hil_server.bus.settings import TelemetrySettings
-from hil_server.errors import ConfigurationError, HilError, InternalError
+from hil_server.errors import ConfigurationError, DeviceError, HilError, InternalError
 from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
 from rt_kernels.doors import queue, subprocess, threading
@@ -106,14 +106,14 @@ class Child:
         return True
 
     def start(self, settings: dict[str, object], header: str, timeout_s: float) -> dict[str, str]:
-        """Tells it what to do and waits until it is ready. Returns its addresses. Raises ConfigurationError or InternalError; then it
-        has been ended."""
+        """Tells it what to do and waits until it is ready. Returns its addresses. Raises ConfigurationError, DeviceError (an address that
+        another program has) or InternalError; then it has been ended."""
         try:
             self.tell({"settings": settings, "header": json.loads(header)})
             answer = self.answer(timeout_s)
             if "ready" not in answer:
-                kind = ConfigurationError if answer.get("exit_code") == 2 else InternalError
-                raise kind(answer.get("error", f"the {self.name} process did not start"))
+                kinds = {kind.exit_code: kind for kind in (ConfigurationError, DeviceError)}
+                raise kinds.get(answer.get("exit_code", 5), InternalError)(answer.get("error", f"the {self.name} process did not start"))
         except HilError:
             self.kill()
             raise

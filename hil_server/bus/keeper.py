@@ -23,7 +23,7 @@ LIVES_LONG = 10.0  # s
 class BusKeeper:
     """endpoints: settings key → address as bound. restarts: how often the bus had to be started again.
 
-    Raises what the bus refuses at its first start (ConfigurationError for an address, InternalError).
+    Raises what the bus refuses at its first start (ConfigurationError or DeviceError for an address, InternalError).
     """
 
     def __init__(self, block_fd: int, lifeline: int, settings: TelemetrySettings, header: str) -> None:

@@ -26,7 +26,7 @@ class TelemetryProcess:
     def start(cls, block_fd: int, settings: TelemetrySettings, header: LogHeader, timeout_s: float = 20.0) -> "TelemetryProcess":
         """Starts it and waits until its log is open and its sockets are bound. Call before the loop starts.
 
-        Raises ConfigurationError (addresses, keys, log path) or InternalError.
+        Raises ConfigurationError (addresses, keys, log path), DeviceError (an address that another program has) or InternalError.
         """
         reading, writing = os.pipe2(os.O_CLOEXEC)
         try:

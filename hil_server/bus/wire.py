@@ -7,6 +7,7 @@ Connections of machines that have vanished are found by TCP keep-alive. ZeroMQ's
 while its queue is full (libzmq issues 4364, 3937, 4767), so no server socket has one.
 """
 
+import errno
 import ipaddress
 import os
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ import zmq
 import zmq.auth
 import zmq.utils.z85
 
-from hil_server.errors import ConfigurationError
+from hil_server.errors import ConfigurationError, DeviceError
 
 TELEMETRY_ADDRESS = "tcp://127.0.0.1:9770"
 COMMAND_ADDRESS = "tcp://127.0.0.1:9771"
@@ -163,7 +164,7 @@ def check_address(key: str, address: str, curve: Curve | None) -> None:
 
 def bind(context: Context, kind: int, key: str, address: str, curve: Curve | None, queue: int, shared: bool = True) -> Socket:
     """A bound socket with bounded queues that never waits. shared: an ipc:// address is for further users of this machine too.
-    Raises ConfigurationError that names the key and the address."""
+    Raises ConfigurationError that names the key and the address, DeviceError where another program has it."""
     check_address(key, address, curve)
     socket = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 0)
@@ -188,7 +189,8 @@ def bind(context: Context, kind: int, key: str, address: str, curve: Curve | Non
         raise ConfigurationError(f"telemetry.{key}: {address}: {error.strerror}") from None
     except zmq.ZMQError as error:
         socket.close()
-        raise ConfigurationError(f"telemetry.{CONFIGURED.get(key, key)}: cannot bind {address}: {error.strerror}") from None
+        refusal = DeviceError if error.errno == errno.EADDRINUSE else ConfigurationError
+        raise refusal(f"telemetry.{CONFIGURED.get(key, key)}: cannot bind {address}: {error.strerror}") from None
     return socket
 
 

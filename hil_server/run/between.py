@@ -51,8 +51,7 @@ class Between:
 
     def wait(self, following: str, told: Callable[[bool], None] = lambda waits: None, hold: bool = False) -> bool:
         """Whether the programme continues with the variant `following`; hold: it waits for `start` in any case. Raises ConfigurationError
-        for
-        an address or keys that are none."""
+        for an address or keys that are none, DeviceError for an address that another program has."""
         address = self._telemetry["command"]
         hold = hold or self._hold
         if not address or not (hold or self._pause > 0.0):

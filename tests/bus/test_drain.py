@@ -23,7 +23,7 @@ from hil_server.bus.server import PUBLISH_QUEUE
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.bus.wire import Curve, make_keys
 from hil_server.client import AsyncClient, Client, CommandError, LayoutMismatchError, NoAnswerError, RefusedError
-from hil_server.errors import ConfigurationError
+from hil_server.errors import ConfigurationError, DeviceError
 from hil_server.log.reader import read_log
 from hil_server.log.recoveries import name_of_arguments
 from hil_server.operator_desk.sender import HandSender
@@ -566,7 +566,7 @@ def test_key_folder_names_what_is_missing(tmp_path):
 
 def test_taken_address_is_named(start):
     _, process = start()
-    with pytest.raises(ConfigurationError, match="telemetry.command: cannot bind"):
+    with pytest.raises(DeviceError, match="telemetry.command: cannot bind"):
         start(log_path="", command_address=process.endpoints["command_address"])
     process.finish()
 
