@@ -58,9 +58,9 @@ def in_namespace(arguments: list[str]) -> int:
     return subprocess.call([*unshare, sys.executable, __file__, *arguments], env=os.environ | {INSIDE: "1"})
 
 
-def make_wire(master: str = MASTER, slaves: str = SLAVES) -> None:
-    """The loopback and a pair of interfaces."""
-    for command in ("link set lo up", f"link add {master} type veth peer name {slaves}", f"link set {master} up", f"link set {slaves} up"):
+def make_wire() -> None:
+    """The loopback and the pair of interfaces."""
+    for command in ("link set lo up", f"link add {MASTER} type veth peer name {SLAVES}", f"link set {MASTER} up", f"link set {SLAVES} up"):
         subprocess.run(["ip", *command.split()], check=True)
 
 

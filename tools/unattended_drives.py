@@ -64,7 +64,7 @@ from hil_server.line import assembly  # noqa: E402
 from hil_server.log.reader import read_log  # noqa: E402
 from rt_kernels.clocks import WallClockPart  # noqa: E402
 from rt_kernels.ring import SharedBlock  # noqa: E402
-from tools.ethercat_docking import INSIDE, MASTER, SLAVES, make_wire  # noqa: E402
+from tools.ethercat_docking import MASTER, SLAVES  # noqa: E402
 from tools.mutate_kernels import ROOT, TARGETS, build, workshop  # noqa: E402
 
 ENABLED = {"cia402": 0x27, "cia408": 0xF, "ethercat": 0x27}
@@ -130,15 +130,15 @@ SLOW = ("head", "end", "write")
 SLOW_DISK = """import builtins, io, os, time
 syncs, real, real_open = [], os.fsync, builtins.open
 def slow(fd):
-    syncs.append(fd)
+    syncs.append(time.monotonic())
     if {what!r} == ("head" if len(syncs) == 1 else "end"):
         time.sleep({seconds})
     return real(fd)
 class File(io.FileIO):
-    chunks = 0
+    slept = False
     def write(self, data):
-        self.chunks += 1
-        if self.chunks == 20:  # a second after the head
+        if not self.slept and syncs and time.monotonic() > syncs[0] + 2.0:
+            self.slept = True
             time.sleep({seconds})
         return super().write(data)
 def open_slow(path, mode="r", *more, **keys):
@@ -147,6 +147,7 @@ os.fsync = slow
 if {what!r} == "write":
     builtins.open = open_slow
 """
+HAS_NETWORK = "import sys; from tools.ethercat_docking import make_wire; make_wire(); print(flush=True); sys.stdin.read()"
 # the test build: the step of the safety stage returns from a tick on, which its environment says, and tells when that was; where the
 # clock is a simulated one (the run's own prediction), no tick takes any time
 TEST_BUILD = ROOT / "build" / "insane"
@@ -178,12 +179,12 @@ def make_test_build() -> None:
 
 @dataclass(frozen=True)
 class Stand:
-    """What the rows of a table have in common. wire: interfaces of the master and the slaves."""
+    """What the rows of a table have in common. within: words before a command that is to run where the stand is."""
 
     profile: str
     peers: bool
     of_drives_bus: bool
-    wire: tuple[str, str] = (MASTER, SLAVES)
+    within: tuple[str, ...] = ()
 
     @property
     def rate_hz(self) -> float:
@@ -194,7 +195,8 @@ class Stand:
         """Its process, the device tables of its stand file, its mass on the force sensor, kg."""
         module, given = ("tests.drivers.peers.stand", self._peers()) if self.peers else ("drivers.simulated.stand_server", self._emulated())
         given["states_file"] = str(states)
-        process = subprocess.Popen([sys.executable, "-m", module, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+        command = [*self.within, sys.executable, "-m", module, "-"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(given, default=list).encode() + b"\n")
         process.stdin.flush()
@@ -202,12 +204,12 @@ class Stand:
         return process, said["tables"] if self.peers else self._tables(said), 0.0 if self.peers else 120.0
 
     def _peers(self) -> dict[str, object]:
-        return {"profile": self.profile, "master_interface": self.wire[0], "interface": self.wire[1]}
+        return {"profile": self.profile, "master_interface": MASTER, "interface": SLAVES}
 
     def _emulated(self) -> dict[str, object]:
         config = load_test(None, [])
         keys = assembly.virtual_stand_settings(config, assembly.base_context(config), priority=0, loop_core=-1)
-        on_ethercat = {"wire": "ethercat", "master_interface": self.wire[0], "interface": self.wire[1]}
+        on_ethercat = {"wire": "ethercat", "master_interface": MASTER, "interface": SLAVES}
         drives = on_ethercat if self.profile == "ethercat" else {"profile": self.profile}
         drives |= (TERMINAL if self.profile == "ethercat" else OF_A_DRIVE) if self.of_drives_bus else {}
         return keys | {"drives": drives, "lock_memory": False, "core": -1}
@@ -252,8 +254,8 @@ class Row:
         if insane_s >= 0.0:
             environment["INSANE_FROM"], cwd = str(round(insane_s * stand.rate_hz)), TEST_BUILD
         self.began_ns = time.monotonic_ns()
-        self.server = subprocess.Popen([sys.executable, "-m", "hil_server", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                       start_new_session=True, env=environment, cwd=cwd)  # fmt: skip
+        self.server = subprocess.Popen([*stand.within, sys.executable, "-m", "hil_server", *arguments], stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, start_new_session=True, env=environment, cwd=cwd)  # fmt: skip
         self.looped, self.looped_ns = threading.Event(), 0
         self.operator = threading.Thread(target=self._start, daemon=True)
         self.operator.start()
@@ -536,6 +538,15 @@ HEADS = (f"{'profile':9s}{'drives':9s}{'kind':10s}{'rows':>5s} {'before':>7s} {'
          f"{'unattended':>11s} {'off':>7s} {'again':>6s} {'not judged':>11s} {'bad':>4s}")  # fmt: skip
 
 
+def network() -> "subprocess.Popen[bytes]":
+    """A process that has a network of its own, with a loopback and a cable, until its standard input is closed."""
+    command = ["unshare", "-n", sys.executable, "-c", HAS_NETWORK]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profile", default="cia402", help=f"of {', '.join(ENABLED)}, separated by commas")
@@ -555,13 +566,11 @@ def main() -> int:
         parser.error("--watchdog drives: is for cia402 and ethercat, emulated")
     if "insane" in kinds and options.peers:
         parser.error("--kinds insane: the peers have no relay behind the watchdog")
-    if "ethercat" in profiles and INSIDE not in os.environ:
-        return subprocess.call(["unshare", "-n", sys.executable, __file__, *sys.argv[1:]], env=os.environ | {INSIDE: "1"})
-    wires: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
-    for n in range(options.jobs):
-        wires.put((f"{MASTER}{n}", f"{SLAVES}{n}"))
-        if "ethercat" in profiles:
-            make_wire(f"{MASTER}{n}", f"{SLAVES}{n}")
+    # two runs on one address of a device are refused: each has a network of its own
+    places: queue.SimpleQueue[tuple[str, ...]] = queue.SimpleQueue()
+    networks = [network() for _ in range(options.jobs)]
+    for one_of_them in networks:
+        places.put(("nsenter", "-t", str(one_of_them.pid), "-n"))
     if "insane" in kinds:
         make_test_build()
     lines, verdicts = [], Counter()
@@ -576,22 +585,24 @@ def main() -> int:
 
     for profile in profiles:
 
-        def on_a_wire(kind: str, part: str, after_s: float, slow: str, profile: str = profile) -> Outcome:
-            wire = wires.get()
+        def somewhere(kind: str, part: str, after_s: float, slow: str, profile: str = profile) -> Outcome:
+            within = places.get()
             try:
-                return again(Stand(profile, options.peers, options.watchdog == "drives", wire), kind, part, after_s, slow)
+                return again(Stand(profile, options.peers, options.watchdog == "drives", within), kind, part, after_s, slow)
             finally:
-                wires.put(wire)
+                places.put(within)
 
         stand, rows = Stand(profile, options.peers, options.watchdog == "drives"), []
-        told(stand, "none", rows, 1, free := on_a_wire("none", "", np.inf, ""))
+        told(stand, "none", rows, 1, free := somewhere("none", "", np.inf, ""))
         lines.append(table(stand, "none", rows))
         for kind in kinds:
             drawn, rows = instants(kind, free, options, rng), []
             with ThreadPoolExecutor(options.jobs) as pool:
-                for row in pool.map(lambda at, kind=kind: on_a_wire(kind, *at), drawn):
+                for row in pool.map(lambda at, kind=kind: somewhere(kind, *at), drawn):
                     told(stand, kind, rows, len(drawn), row)
             lines.append(table(stand, kind, rows))
+    for one_of_them in networks:
+        one_of_them.communicate()
     words = f"--seed {options.seed} --every {options.every:g}; worst: unattended, periods, limit {PERIODS}; off, ms, limit {OFF_MS:g}"
     print(f"\n{words}", HEADS, *lines, sep="\n")
     return 1 if verdicts["BAD"] else 3 if verdicts["NOT JUDGED"] else 0
