@@ -73,6 +73,7 @@ PERIODS, WATCHDOG_PERIODS, OFF_MS = 3, 2, 100.0
 KINDS = ("kill", "stop", "slow_disk", "insane")
 KILLED_S, STOPPED_S = 0.4, 1.0  # how long the drives are watched after it
 ATTEMPTS = 3
+DEVICES_PRIORITY = 50  # devices wait for no other program of this machine; below the loop and the keeper
 RATE_HZ, PEERS_HZ = 1000.0, 250.0  # of the shipped docking; that six drives in Python keep up with
 QUICK = ["guidance.speed_max_m_s=0.2", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.fault_s=0.3",
          "guidance.retreat_distance_m=0.05", "test.duration_max_s=2.0"]  # fmt: skip
@@ -208,7 +209,7 @@ class Stand:
 
     def _emulated(self) -> dict[str, object]:
         config = load_test(None, [])
-        keys = assembly.virtual_stand_settings(config, assembly.base_context(config), priority=0, loop_core=-1)
+        keys = assembly.virtual_stand_settings(config, assembly.base_context(config), priority=DEVICES_PRIORITY, loop_core=-1)
         on_ethercat = {"wire": "ethercat", "master_interface": MASTER, "interface": SLAVES}
         drives = on_ethercat if self.profile == "ethercat" else {"profile": self.profile}
         drives |= (TERMINAL if self.profile == "ethercat" else OF_A_DRIVE) if self.of_drives_bus else {}

@@ -32,8 +32,10 @@ from tests.drivers.peers.canopen_device import (
     Frame,
 )
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive
+from tests.drivers.peers.ethercat_segment_small import Slave
 from tests.drivers.peers.rdt import with_status
-from tests.drivers.peers.stand import COUNTS_PER_METRE, HEARTBEAT_MS, RECORDS_PER_TICK, LockstepStand, Turn, parked_legs
+from tests.drivers.peers.stand import COUNTS_PER_METRE, HEARTBEAT_MS, RECORDS_PER_TICK, LockstepStand, StatesLog, Turn, parked_legs
+from tools.unattended_drives import by_their_watchdog, judge
 
 BEFORE, DURING, AFTER = 60, 40, 20  # ticks before a case begins, of the case, after one that does no harm
 AXIS, ALL = 2, range(6)  # the drive that misbehaves, from 0; all of them
@@ -642,3 +644,47 @@ def test_the_drives_that_the_stand_file_says_are_taken(tmp_path):
     stand.config.stand["drives"]["identity"] = KNOWN
     with stand:
         assert stand.ports[-1].identities == KNOWN
+
+
+# ------------------------------------------------------------ what drives log for a server that is killed (tools/unattended_drives.py)
+
+
+def logged(*happened, enabled=0x27):
+    """Rows of the drives' log. happened: (ms, None) for a setpoint frame of all drives, (ms, state) for their new state."""
+    log = StatesLog(enabled)
+    for ms, state in happened:
+        for axis in ALL:
+            if state is None:
+                log.frame(axis, round(1e6 * ms))
+            else:
+                log.look(axis, state, round(1e6 * ms))
+    return np.array(log.rows)
+
+
+@pytest.mark.parametrize(
+    ("happened", "killed_ms", "unattended_ms", "off_ms", "all_off"),
+    [
+        ([(1, 0x23), (2, None), (2, 0x27), (5, None), (5, 0x27), (6, None), (6, 0x23)], 0, 3.0, 0.0, True),
+        ([(1, 0x23), (2, None), (2, 0x27), (3, None), (9, 0x23)], 0, 6.0, 0.0, True),  # nobody told it to go off
+        ([(1, 0x23), (2, None), (2, 0x27), (3, None), (53, 0x08)], 4, 0.0, 49.0, True),
+        ([(1, 0x23), (2, None), (2, 0x27), (3, None)], 4, 0.0, np.inf, False),
+        ([(1, 0x23), (2, 0x27), (900, None), (901, 0x23)], 0, np.inf, 0.0, True),  # enabled before the first frame
+    ],
+)
+def test_how_long_a_drive_was_enabled_without_a_frame(happened, killed_ms, unattended_ms, off_ms, all_off):
+    assert judge(logged(*happened), 0x27, round(1e6 * killed_ms), 0) == (unattended_ms, off_ms, all_off, None)
+
+
+@pytest.mark.parametrize(("profile", "enabled", "down", "fault"), [("cia402", 0x27, 0x23, 0x08), ("cia408", 0xF, 0xB, 0x3)])
+def test_a_drive_that_goes_off_by_itself_is_told_from_one_that_is_led_down(profile, enabled, down, fault):
+    for last, found in ((down, False), (fault, True)):
+        happened = [(1, down), (2, None), (2, enabled), (3, None), (3, last)]
+        assert by_their_watchdog(profile, logged(*happened, enabled=enabled)) == found
+
+
+def test_a_slave_falls_out_of_operational_when_its_outputs_have_stopped_for_its_watchdog():
+    slave = Slave()
+    slave.mem[0x130], slave.word = 8, 0x1237
+    slave.mem[0x420:0x422] = (500).to_bytes(2, "little")  # times 100 us
+    assert slave.watch(50_000_000) == 50_000_000 and slave.word == 0x1237
+    assert slave.watch(70_000_000) == 50_000_000 and (slave.mem[0x130], slave.word & 0x4F) == (0x14, 0x08)
