@@ -21,7 +21,8 @@ the end, and the exit code is 3; a programme flies no variant after it, and has 
 is counted as one before the program's first line. Figure: s from its tick until the setpoints rest.
 
 `--press second`: a second run on the same addresses. It is refused with exit code 4 and a line that says who has the stand, and the first
-ends as without it, with a whole log and no command in it. Figure: s from the second one's first line, its modules loaded, to its end.
+ends as without it, with a whole log and no command in it. Figure: s from the second one's first line, its modules loaded, to its end, less
+the time in which it was ready to run and another program had the core.
 
 `--press port`: another program takes one of the ports, the page's or the bus's, as soon as it can from the instant on. Where it has it
 before the run has a log, the run ends with exit code 4, a line that names the port, and no log; else it ends as without it.
@@ -115,16 +116,17 @@ expect = "not_captured"
 """
 LIVE = ("run", "fly", "programme")
 KEYS = ("publish", "command", "hand_controller")
-# a second run, and how long it took once its modules were there
-TIMED = """import contextlib, os, sys, time
-with contextlib.suppress(OSError):
-    os.setpriority(os.PRIO_PROCESS, 0, -15)  # of a busy machine nothing is measured
+# a second run, and how long it takes once its modules are there, less the time in which it was ready to run and another had the core
+TIMED = """import sys, time
 from hil_server import cli
-import hil_server.run.session, hil_server.terminal.outcome, hil_server.verbs.fly, hil_server.verbs.run
-began = time.monotonic()
-code = cli.main(sys.argv[1:])
-print(time.monotonic() - began)
-sys.exit(code)
+def seconds():
+    with open("/proc/self/schedstat") as file:
+        return time.monotonic() - 1e-9 * int(file.read().split()[1])
+codes = {cli.main(sys.argv[1:])}
+began = seconds()
+codes.add(cli.main(sys.argv[1:]))
+print(seconds() - began)
+sys.exit(max(codes))
 """
 REFUSED_WITHIN = 0.2  # s
 REST_M_S = 1e-3

@@ -520,6 +520,7 @@ def instants(kind: str, free: Outcome, options: argparse.Namespace, rng: random.
     for part in ("loop",) if kind == "insane" else options.parts.split(","):
         begin, end = spans[part]
         found += [(part, float(at), "") for at in np.arange(begin + rng.random() * options.every, end, options.every)]
+    rng.shuffle(found)  # what is done when somebody ends it has been everywhere
     return found
 
 
