@@ -21,6 +21,7 @@
 #define MOST_RAW 256                            /* frames in a raw one */
 #define IMAGE 26                                /* of an EtherCAT frame: data of its first datagram */
 #define COMMAND_LRW 12
+#define TO_BRD (2 + 20 + 10)                    /* from its working counter to the AL status of all slaves, behind the reference time */
 
 typedef struct Message {
     struct Message *next;
@@ -331,14 +332,20 @@ static void note(const Socket *s, uint32_t id, const uint8_t *data, int size, in
     memcpy(f->data, data, 8);
 }
 
-/* What a frame of the process data says to the axes, or, with its whole working counter the answer to the newest, of them. */
+/* What a frame of the process data says to the axes, or, with its whole working counter the answer to the newest, of them. AL status as the
+   heartbeats that it stands for: 0x700 of all slaves, with how many have said it, and of the one that was asked. */
 static void note_axes(const Socket *s, const uint8_t *data, int size, int heard)
 {
-    const uint8_t *counter = data + IMAGE + w.axes.image;
+    const uint8_t *counter = data + IMAGE + w.axes.image, *all = counter + TO_BRD, *one = all + 4 + 10;
     int i;
-    if (!w.axes.image || size < IMAGE + w.axes.image + 2 || data[16] != COMMAND_LRW)
+    if (!w.axes.image || size < IMAGE + w.axes.image + 2 || data[16] != COMMAND_LRW || (heard && data[17] != w.axes_index))
         return;
-    if (heard && (data[17] != w.axes_index || (counter[0] | counter[1] << 8) != w.axes.counter))
+    if (heard && one + 8 <= data + size) {
+        note(s, 0x700u, all, 4, 1);
+        if (one[6] == 1)
+            note(s, 0x700u + (one[-8] & 0x7Fu), one, 6, 1);
+    }
+    if (heard && (counter[0] | counter[1] << 8) != w.axes.counter)
         return;
     w.axes_index = data[17];
     for (i = 0; i < WORLD_AXES; i++)

@@ -21,6 +21,7 @@ INJECTED = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "d
 ON_ETHERCAT = {"drive_restart": "al_error", "drive_silent": "slave_lost", "drive_emergency": "drive_local", "link_silent": "cable_cut",
                "drive_heartbeat_lost": "working_counter", "drive_lost": "frames_lost"}  # fmt: skip
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
+AGAIN, DISTURBED = 0.3, 0.4  # shares of the recoveries
 ABORTED = 0.3  # share of the stalls in which the run is ended
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
 
@@ -52,10 +53,17 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
     draw = random.Random(seed)
     kinds = draw.sample(("wire", "wire", "stall", "inject", "command", "disk", "kill", "clock"), draw.randint(1, 3))
     found = [_one(draw, draw.choice(kinds), length_s, wire) for _ in range(draw.randint(1, 6))]
-    # what trips a run is recovered from at times
+    # what trips a run is recovered from at times; then the same comes again, or something else while it recovers
     for event in list(found):
         if draw.random() < RECOVERED:
-            found.append(Event("command", "recover", round(event.from_s + draw.uniform(0.2, 3.0), 4)))
+            found.append(recover := Event("command", "recover", round(min(event.lasts_until_s, length_s) + draw.uniform(0.2, 3.0), 4)))
+            if (then := draw.random()) < AGAIN:
+                again = recover.from_s + draw.uniform(1.5, 3.0) - event.from_s
+                found.append(event._replace(from_s=round(event.from_s + again, 4), until_s=round(event.until_s + again, 4)))
+                found.append(recover._replace(from_s=round(recover.from_s + again, 4)))
+            elif then < AGAIN + DISTURBED:
+                at, other = recover.from_s + draw.uniform(0.0, 0.1), _one(draw, draw.choice(("wire", "inject")), length_s, wire)
+                found.append(other._replace(from_s=round(at, 4), until_s=round(at + other.until_s - other.from_s, 4)))
     # and what ends a run comes while a task stands still
     for event in [event for event in found if event.kind == "stall"]:
         if draw.random() < ABORTED:

@@ -7,9 +7,10 @@ import numpy as np
 from hil_server.config import TestConfig
 from hil_server.errors import HilError
 from hil_server.judge.faults import STOP
+from hil_server.line.assembly import RING_SECONDS
 from hil_server.log.reader import Log, read_log
 from hil_server.run.replay import replay
-from hil_server.world.flight import Flight
+from hil_server.world.flight import FRAMES, Flight
 from hil_server.world.surroundings import ROLES, WIRES
 from rt_kernels.codes import fault_names
 from rt_kernels.layout import BITS, CODES, FAULTS
@@ -20,18 +21,28 @@ SYNC, RPDO1, TPDO1, HEARTBEAT, SERVER_NODE = 0x080, 0x200, 0x180, 0x700, 127
 NODE, NO_DATA_FRAME = np.uint32(0x7F), np.uint32(0xE0000000)  # of an identifier; extended, remote, error frame
 COUNTS_PER_METRE = 1e6  # of the drives of the virtual stand
 BEAT_S = 1.0  # a drive of the virtual stand stops when it misses the server's heartbeat for so long
+AL_OPERATIONAL, AL_ERROR = 8, 0x10
 ENABLED_WORD, SWITCHED_ON, OPERATION_ENABLED, STATE_MASK = 0x0F, 0x23, 0x27, 0x6F
 FRESH_PERIODS = 3.5  # a status is fresh that came within so many periods
 ATTENDED_PERIODS = 3.5  # between two frames to an enabled axis
+IN_PLACE = 1500  # counts from its setpoint at most is an axis that is enabled; one that sinks moves while its answer is on the way
 SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
 HOME_S = 15.0  # from the loss of a record to the end of the run
+UNCOUNTED = 0  # ticks that begin or end while the keeper of the drives has their wires
 TAKEN_S = 0.05  # in which a command is taken
 START_S = 0.02  # from the loop's begin, when the events' time begins, to its first tick at the latest
 SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
 # injections after which motion must stop
 STOPPING_FAULTS = ("drive_silent", "drive_disabled", "drive_fault", "link_silent", "sensor_silent", "signals_silent", "al_error",
                     "slave_lost", "cable_cut", "working_counter", "drive_local")  # fmt: skip
+# what a recovery begins with or without, and injections that leave nothing behind when their time is over
+RECOVERABLE = ("loss", "delay", "repeat", "reorder", "inject", "clock", "command")
+PASSING = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "drive_emergency", "drive_heartbeat_lost", "drive_lost",
+           "link_silent", "sensor_silent", "sensor_lost", "sensor_delay", "sensor_stale", "sensor_taken_over", "signals_silent",
+           "frames_lost", "working_counter")  # fmt: skip
+OVER_S = 1.5  # after that what has ended is over: a node has started again, a count of losses has run out
+RECOVERED_S = 2.0  # safety.recover_limit_s where it is not given
 ENOUGH = 30  # lost records: none of them would be seen by chance
 SENDERS = ("loop", "drives keeper", "recovery", "server")
 STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
@@ -71,8 +82,8 @@ def setpoints(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 
 def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """As they leave for the drives: setpoints of an enabled axis move by no more than the rate, and no axis is enabled without a fresh
-    status that says it may be."""
+    """As they leave for the drives: setpoints of an enabled axis move by no more than the rate, and no axis is enabled elsewhere than where
+    it is, nor without a fresh status that says it may be."""
     period = config.setup.test.period_ns
     f = _of_drives(flight)
     word, counts = f["data"][:, :2].copy().view("<u2")[:, 0], _counts(f)
@@ -98,6 +109,8 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
                     yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])}, its status is {1e-6 * age:.1f} ms old"
                 elif last not in (SWITCHED_ON, OPERATION_ENABLED) and WIRES[wire] not in flipped:
                     yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])} in state 0x{last:02X}"
+                elif abs(gap := int(counts[told][k]) - int(counts[heard[before]])) > IN_PLACE and WIRES[wire] not in flipped:
+                    yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])}, {gap} counts from where it is"
 
 
 def attended(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
@@ -144,6 +157,8 @@ def ticks(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
             yield from _sent(here, tick, node, count, r)
             if WIRES[wire] not in flipped:
                 yield from _heard(here, tick, node, count, r)
+        if not on_can and WIRES[wire] not in flipped:
+            yield from _al_status(here, tick, count, r)
 
 
 def _sent(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndarray) -> Iterator[str]:
@@ -179,6 +194,21 @@ def _heard(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndar
         yield f"node {node} is not heard at tick {names[wrong][0]}, and not lost"
 
 
+def _al_status(here: np.ndarray, tick: np.ndarray, count: int, r: np.ndarray) -> Iterator[str]:
+    """What the slaves say of their AL status is in the tick that hears it, for all, and for the axis that was asked."""
+    mine = (here["heard"] == 1) & (here["id"] & ~NODE == HEARTBEAT) & (tick < count)
+    node, at, said = here[mine]["id"] & NODE, tick[mine], here[mine]["data"]
+    slaves = said[node == 0, 2].max(initial=0)
+    for off, bit in (
+        ((node == 0) & ((said[:, 0] != AL_OPERATIONAL) | (said[:, 2] != slaves)), "bus_fault"),
+        ((node >= 1) & (node <= 6) & (said[:, 0] & 0x0F != AL_OPERATIONAL), "not_enabled"),
+        ((node >= 1) & (node <= 6) & (said[:, 0] & AL_ERROR != 0), "emergency"),
+    ):
+        axis = np.maximum(node, 1).astype(int) - 1
+        if (off := off & (r["drive_status"][at, axis] & DRIVE[bit] == 0)).any():
+            yield f"AL status 0x{said[off][0, 0]:02X} at tick {r['tick'][at[off][0]]}, and the log has no {bit}"
+
+
 def beats(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """The drives on CAN hear that the server lives, unless what says so is stalled."""
     if any(e.kind == "stall" and e.where in SENDERS for e in flight.events):
@@ -203,6 +233,22 @@ def record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         yield "record lost without a word"
 
 
+def counted(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """The ticks of a log rise, and its end counts those that it has not, as the wire of the drives shows them."""
+    if not log.ticks:
+        return
+    if (wrong := np.diff(log.records["tick"]) <= 0).any():
+        yield f"tick {log.records['tick'][1:][wrong][0]} follows on {log.records['tick'][:-1][wrong][0]}"
+    f = _of_drives(flight)
+    if "lost_ticks" not in log.end or len(flight.frames) >= FRAMES:
+        return
+    f = f[(f["role"] == ROLES.index("loop")) & (f["wire"] == 0) & (f["heard"] == 0)]
+    ran = int(((f["id"] == SYNC) if (f["id"] == SYNC).any() else (f["id"] == RPDO1 + 1)).sum())
+    has, lost = log.ticks, int(log.end["lost_ticks"])
+    if abs(ran - has - lost) > UNCOUNTED:
+        yield f"{ran} ticks ran, the log has {has} and counts {lost} as lost"
+
+
 def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """What was there when the record was lost stays."""
     losses = [e.from_s for e in flight.events if e.kind == "kill" or (e.kind == "disk" and e.where != "short")]
@@ -213,13 +259,15 @@ def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 
 def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """A run that cannot be recorded ends at once."""
-    if any(e.kind == "stall" for e in flight.events):
+    """A run that cannot be recorded ends at once; where the record only waits, once half of what there is room for does."""
+    if any(e.kind == "stall" and e.where != "telemetry" for e in flight.events):
         return
+    half_s = 0.5 * RING_SECONDS + KEPT_S
     for e in flight.events:
         fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
-        lost_s = e.from_s + (KEPT_S if fails else 0.0)
-        if (e.kind == "kill" or fails) and lost_s < flight.ran_s - 0.1:
+        waits = e.kind == "stall" and 1e-9 * e.amount > half_s
+        lost_s = e.from_s + (half_s if waits else KEPT_S if fails else 0.0)
+        if (e.kind == "kill" or fails or waits) and lost_s < flight.ran_s - 0.1:
             if flight.ran_s > lost_s + HOME_S:
                 yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
             if flight.summary["end"] not in ("record_lost", "tripped"):
@@ -248,6 +296,13 @@ def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     last = log.records[-1]
     if s["complete"] and (np.abs(last["leg_rate_setpoint"]) > 1e-4).any() and int(last["safety_state"]) in (0, 1):
         yield f"the last setpoints move, {np.abs(last['leg_rate_setpoint']).max():.3g} m/s"
+    if all(e.kind != "stall" or e.lasts_until_s < flight.ran_s for e in flight.events):
+        f = _of_drives(flight)
+        f = f[(f["heard"] == 0) & (f["id"] & ~NODE == RPDO1)]
+        places, newest = np.unique((f["wire"].astype(int) << 7 | f["id"] & NODE)[::-1], return_index=True)
+        for place, k in zip(places, len(f) - 1 - newest, strict=True):
+            if f["data"][k, 0] == ENABLED_WORD and f["data"][k, 1] == 0:
+                yield f"the last that node {place & 0x7F} on {WIRES[place >> 7]} is told is to stay enabled"
     heard_s = 1e-9 * last["time_ns"] - SEEN_S
     if all(e.kind in ("command", "disk", "kill", "clock", "repeat") or e.lasts_until_s < heard_s for e in flight.events):
         for axis in range(6):
@@ -270,6 +325,22 @@ def stopping(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     standing = (r["faults"] & STOP_MASK != 0) & (r["safety_state"] == STATE["following"])
     if standing.any():
         yield f"a stop fault stands while the setpoints follow, tick {r['tick'][standing][0]}"
+
+
+def recoveries(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+    """A recovery that begins when all that went wrong is over for good lets motion go, the second as the first."""
+    r = log.records
+    at = 1e-9 * r["time_ns"]
+    begun = np.flatnonzero(np.diff((r["safety_state"] == STATE["recovering"]).astype(np.int8), prepend=0) == 1)
+    within = config.setup.stages["safety"].keys.get("recover_limit_s", RECOVERED_S) + SEEN_S
+    for k in begun:
+        till = at[k] + within
+        harm = [e for e in flight.events if not (e.kind == "command" and e.where == "recover")]
+        if till > at[-1] or any(e.kind not in RECOVERABLE or (e.kind == "inject" and e.where.partition(":")[0] not in PASSING)
+                                or at[k] - OVER_S < e.lasts_until_s and e.from_s < till for e in harm):  # fmt: skip
+            continue
+        if STATE["following"] not in r["safety_state"][(at > at[k]) & (at < till)]:
+            yield f"the recovery of {at[k]:.3f} s fails, and nothing is wrong any more: {fault_names(int(r['faults'][at < till][-1]))}"
 
 
 def silence(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
@@ -354,6 +425,6 @@ def _at(flight: Flight, ns: np.int64) -> str:
 
 
 ORACLES: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
-    setpoints, frames, attended, ticks, beats, record, kept, without_record, commands, end, stopping, silence, losses, unprovoked, causes,
-    replays,
+    setpoints, frames, attended, ticks, beats, record, counted, kept, without_record, commands, end, stopping, recoveries, silence, losses,
+    unprovoked, causes, replays,
 )  # fmt: skip
