@@ -2,16 +2,22 @@
 again and runs the tests that claim it. A mutant that passes all tests has survived: it gets a test, or a reason in tools/mutants_kept.toml.
 
     python tools/mutate_kernels.py [--module safety] [--count 20] [--seed 1] [--out build/mutants.json] [--only TEXT] [--survivors] [--list]
+    python tools/mutate_kernels.py --planted [NAME ...] [--seeds 2000] [--seconds 7200]
 
 --module: names of TARGETS, all without it; --count: mutants per module, spread over its functions (0: all); --survivors: only those that an
 earlier run with the same --out left alive. The work is done in a copy of the tree below build/; the results are kept after each mutant, and
 a run that was broken off continues where it stopped. Exit code 1 when a mutant survives without a reason.
+
+--planted: plants the defects of tools/planted_defects.toml, one at a time, and has `hil-server world` hunt each; NAME `nothing` is the tree
+as it is. Printed for each: the seed that found it, runs and ticks and processor seconds until then (shrinking included), its events before
+and after shrinking, and what was violated. Exit code 1 when one is not found, or nothing is.
 
 Of a kernel only what runs in a tick is changed: bodies of `nogil` functions, masks of bits. Of a Python module (set-up, session) the
 bodies of its functions. Comments, docstrings and declarations stay as they are.
 """
 
 import argparse
+import contextlib
 import json
 import random
 import re
@@ -21,9 +27,10 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -31,6 +38,7 @@ from tools.generate_channels import products  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "tools" / "mutants_kept.toml"
+PLANTED = ROOT / "tools" / "planted_defects.toml"
 WORKSHOP = ROOT / "build" / "mutants"
 TEST_SECONDS = 300  # the longest that tests may take without a change
 
@@ -348,6 +356,74 @@ def try_mutants(name: str, target: Target, picked: list[Mutant], results: dict[s
     restore(target)
 
 
+# ------------------------------------------------------------------------------------------------------- planted defects
+
+# a docking that takes a third of the time, and whose trips may be recovered from
+HUNTED = ("guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.retreat_distance_m=0.05",
+          "guidance.recover_s=3")  # fmt: skip
+WITHIN_S = 9.0
+HUNT = """
+import json, logging, sys, time
+from hil_server.config import load_test
+from hil_server.world.hunter import NO_BUS, hunt
+logging.disable(logging.CRITICAL)
+wire, within, seeds, seconds, *more = sys.argv[1:]
+config, found = load_test("docking", [*NO_BUS, *more]), []
+over = lambda: bool(found) or time.process_time() > float(seconds)
+result = hunt(config, range(1, 1 + int(seeds)), float(within), found.append, True, wire=wire, until=over)
+told = [{"seed": f.seed, "events": len(f.events), "least": [list(e) for e in f.least], "violated": f.violated} for f in result.found]
+print(json.dumps({"runs": result.ends.total(), "ticks": result.ticks, "world_s": result.world_s, "seconds": time.process_time(),
+                  "found": told}))
+"""
+
+
+def hunt_planted(names: list[str], seeds: int, seconds: float, keep: Path) -> int:
+    """Plants each and lets the world hunt it; results by name go to `keep`, too. Returns the exit code."""
+    defects: dict[str, dict[str, Any]] = {"nothing": {}, **tomllib.loads(PLANTED.read_text())}
+    results: dict[str, Any] = json.loads(keep.read_text()) if keep.exists() else {}
+    wrong = 0
+    for name in names or [name for name in defects if name != "nothing"]:
+        defect = defects[name]
+        file = defect.get("file", "")
+        modules = (*_target(file).modules, *defect.get("also", ())) if file.endswith(".pyx") else tuple(defect.get("also", ()))
+        with _planted(defect, modules):
+            if errors := build(modules):
+                sys.exit(f"{name}: {errors}")
+            done = subprocess.run([sys.executable, "-c", HUNT, defect.get("wire", "can"), str(WITHIN_S), str(seeds), str(seconds), *HUNTED],
+                                  cwd=WORKSHOP, capture_output=True, text=True)  # fmt: skip
+        if done.returncode:
+            sys.exit(f"{name}: {done.stderr[-2000:]}")
+        results[name] = result = json.loads(done.stdout.splitlines()[-1])
+        keep.write_text(json.dumps(results, indent=1))
+        wrong += bool(result["found"]) == (name == "nothing")
+        print(f"{name}: {result['runs']} runs, {result['ticks']} ticks, {result['seconds']:.0f} s of a processor,", end=" ")
+        for one in result["found"]:
+            print(f"seed {one['seed']}, {one['events']} events, {len(one['least'])} after shrinking: {one['violated'][0]}", flush=True)
+        if not result["found"]:
+            print("nothing found", flush=True)
+    return 1 if wrong else 0
+
+
+@contextlib.contextmanager
+def _planted(defect: dict[str, Any], modules: Sequence[str]) -> Iterator[None]:
+    """The copy of the tree with this defect until the end of the block."""
+    if not defect:
+        yield
+        return
+    path = WORKSHOP / defect["file"]
+    built = [p for m in modules for p in WORKSHOP.joinpath(*m.split(".")[:-1]).glob(f"{m.split('.')[-1]}.*.so")]
+    before = {kept: kept.read_bytes() for kept in [*built, path]}
+    text = path.read_text()
+    if text.count(defect["old"]) != 1:
+        sys.exit(f"{defect['file']}: stands there {text.count(defect['old'])} times, must once: {defect['old']}")
+    try:
+        path.write_text(text.replace(defect["old"], defect["new"]))
+        yield
+    finally:
+        for kept, data in before.items():
+            kept.write_bytes(data)
+
+
 def reasons() -> dict[str, dict[str, str]]:
     return tomllib.loads(KEPT.read_text()) if KEPT.exists() else {}
 
@@ -361,7 +437,14 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose printed change has this text")
     parser.add_argument("--survivors", action="store_true", help="try again what survived")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
+    parser.add_argument("--planted", nargs="*", metavar="NAME", help="defects of tools/planted_defects.toml, all without a name")
+    parser.add_argument("--seeds", type=int, default=2000, help="of each hunt, at most")
+    parser.add_argument("--seconds", type=float, default=7200.0, help="of a processor for each hunt, after which it begins no seed")
     args = parser.parse_args()
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    if args.planted is not None:
+        workshop()
+        return hunt_planted(args.planted, args.seeds, args.seconds, args.out.with_name("planted.json"))
     picked = {name: chosen([m for m in mutants_of(TARGETS[name].source) if args.only in m.key], args.count, args.seed)
               for name in args.module}  # fmt: skip
     if args.list:
@@ -369,7 +452,6 @@ def main() -> int:
             for mutant in some:
                 print(f"{name} {mutant.kind:10s} line {mutant.number + 1}  {mutant.key}")
         return 0
-    args.out.parent.mkdir(parents=True, exist_ok=True)
     results: dict[str, dict[str, str]] = json.loads(args.out.read_text()) if args.out.exists() else {}
     for name in args.module:
         results.setdefault(name, {})

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -220,6 +221,17 @@ class Control:
         """Of this thread alone; where it is not permitted, as everybody."""
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, niceness)
+
+    def yield_more(self, by: int) -> None:
+        """So much more niceness, of this thread alone."""
+        os.nice(by)
+
+    def bound(self, memory: int) -> None:
+        """At most so many bytes of memory, which a client can make it take, and as many connections as the system allows."""
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory if hard == resource.RLIM_INFINITY else min(memory, hard), hard))
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536, hard))
 
     def first_line(self) -> bytes:
         """Waits for the first line."""

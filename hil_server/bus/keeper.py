@@ -9,7 +9,7 @@ import logging
 from hil_server.bus.child import Child, LogState
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import HilError
-from rt_kernels.doors import threading, time
+from rt_kernels.doors import made_as, threading, time
 
 logger = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
 
@@ -38,7 +38,7 @@ class BusKeeper:
         self._watching.start()
 
     def _start(self) -> tuple[Child, dict[str, str]]:
-        child = Child("hil_server.bus.server", "bus", self._block_fd, self._lifeline)
+        child: Child = made_as("child", Child)("hil_server.bus.server", "bus", self._block_fd, self._lifeline)
         return child, child.start(self._settings, self._header, START_WITHIN)
 
     def _watch(self) -> None:

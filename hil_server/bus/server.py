@@ -12,11 +12,9 @@ Commands and hand controllers have a thread of their own, at ordinary priority.
 import contextlib
 import json
 import logging
-import os
-import resource
 import sys
 from collections.abc import Callable, Mapping
-from typing import ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 import numpy as np
 import zmq
@@ -27,15 +25,18 @@ from hil_server.bus.desks import BUDGET, CommandDesk, HandDesk
 from hil_server.bus.peers import Peers
 from hil_server.bus.publisher import Publisher
 from hil_server.bus.settings import TelemetrySettings
-from hil_server.bus.wire import DoorKeeper, Message, Socket, bind
+from hil_server.bus.wire import Context, DoorKeeper, Message, Socket, bind
 from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
 from hil_server.log.record import record_dtype
 from hil_server.requirements import CONFIGURATION, Requirement, Watch, of_configuration
-from rt_kernels.doors import queue, select, threading, time
+from rt_kernels.doors import made_as, queue, select, socket, threading, time
 from rt_kernels.layout import FIELDS, LAYOUT_HASH
 from rt_kernels.parameters import Command, TunableEntry
 from rt_kernels.ring import SharedBlock
+
+if TYPE_CHECKING:
+    from drivers.simulated.stand_server_client import StandControl
 
 logger = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
 
@@ -77,6 +78,7 @@ class Bus:
         self.requirements: list[Facts] = []
         self._last_tick = -1
         self._tuned: np.ndarray | None = None  # of the newest record
+        self._stand: StandControl | None = None  # takes an operator's faults
         self.journal: queue.SimpleQueue[Mapping[str, object]] = queue.SimpleQueue()  # from the desks' thread to the file
         self._open_sockets()
         self.desks = DeskThread(self)
@@ -87,7 +89,7 @@ class Bus:
 
     def _open_sockets(self) -> None:
         s = self.settings
-        self.context = zmq.Context()
+        self.context: Context = made_as("messages", zmq).Context()
         self.door = DoorKeeper(self.context, s.curve) if s.curve is not None else None
         self.sockets: dict[str, Socket] = {}
         kinds = {
@@ -115,19 +117,20 @@ class Bus:
     def _guarded(self, socket: Socket, key: str) -> Peers:
         """The socket that says who has sent what it gives."""
         keys = self.settings.curve is not None and getattr(self.settings, key).startswith("tcp")
-        return Peers(socket, self.settings.users.split(), keys)
+        peers: Peers = made_as("peers", Peers)(socket, self.settings.users.split(), keys)
+        return peers
 
     def _command_desk(self, socket: Socket) -> CommandDesk:
-        s, injector = self.settings, None
+        s = self.settings
         commands = None if s.commands is None else {
             name: Command(name, phases, numbers, names=names, targets=targets)
             for name, (phases, numbers, names, targets) in s.commands.items()}
         if s.stand_control is not None:
             from drivers.simulated.stand_server_client import StandControl
 
-            injector = StandControl(**s.stand_control, timeout_s=INJECTED_WITHIN).obey
+            self._stand = StandControl(**s.stand_control, timeout_s=INJECTED_WITHIN)
         return CommandDesk(self._guarded(socket, "command_address"), self.block, self.describe, self.status, s.exclusive, commands=commands,
-                           injector=injector, tunables=self.header.tunables, note=self.note,
+                           injector=None if self._stand is None else self._stand.obey, tunables=self.header.tunables, note=self.note,
                            book=DeskBook(file=s.desk or None, note=self.note))  # fmt: skip
 
     def note(self, what: Mapping[str, object]) -> None:
@@ -259,6 +262,8 @@ class Bus:
         self.attempt(self.write_journal)
         self.attempt(lambda: self.publisher.status(self.status()))
         self.context.destroy(linger=200)
+        if self._stand is not None:
+            self._stand.close()
 
 
 class DeskThread:
@@ -271,7 +276,7 @@ class DeskThread:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._next = 0  # number of the record in which a command may be seen next
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._bell, self._cord = socket.socketpair()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name="desks", daemon=True)
         self._thread.start()
@@ -279,16 +284,17 @@ class DeskThread:
     def end(self) -> None:
         """Answers what was taken so far and gives the sockets back."""
         self._ending = True
-        os.eventfd_write(self._bell, 1)
+        self._cord.send(b"\1")
         self._thread.join()
-        os.close(self._bell)
+        self._bell.close()
+        self._cord.close()
 
     def _run(self) -> None:
-        bus, poller = self._bus, zmq.Poller()
+        bus, poller = self._bus, made_as("messages", zmq).Poller()
         desks = [desk for desk in (bus.desk, bus.hands) if desk is not None]
-        sockets = [bus.sockets[key] for key in ("command_address", "hand_address") if key in bus.sockets]
-        for socket in sockets + ([] if bus.door is None else [bus.door.socket]):
-            poller.register(socket, zmq.POLLIN)
+        served = [bus.sockets[key] for key in ("command_address", "hand_address") if key in bus.sockets]
+        for one in served + ([] if bus.door is None else [bus.door.socket]):
+            poller.register(one, zmq.POLLIN)
         poller.register(self._bell, zmq.POLLIN)
         ending = flooded = False
         while not ending:
@@ -300,7 +306,6 @@ class DeskThread:
             if not waiting:
                 self._next = max(0, bus.block.head - 1)  # with the record before: the phase that a command met
             ending = self._ending
-            self._empty_bell()
             if bus.door is not None:
                 bus.attempt(bus.door.serve)
             flooded = BUDGET in [bus.attempt(desk.serve) for desk in desks]
@@ -318,12 +323,6 @@ class DeskThread:
             self._next = max(self._next, first + len(records) - 1)
             if len(records) < LOOK_AT_ONCE:
                 return
-
-    def _empty_bell(self) -> None:
-        try:
-            os.eventfd_read(self._bell)
-        except BlockingIOError:
-            pass
 
 
 def run(bus: Bus, control: Control, lifeline: int) -> None:
@@ -351,21 +350,13 @@ def run(bus: Bus, control: Control, lifeline: int) -> None:
 def work(task: Task, control: Control) -> Facts:
     """Serves the bus until the run ends; returns its summary."""
     block, settings, header, arguments = task
-    _bound_resources()
+    control.bound(MOST_MEMORY)
     bus = Bus(block, settings, header)
-    os.nice(settings.nice)  # of this thread alone, which publishes; the desks keep theirs
+    control.yield_more(settings.nice)  # of this thread alone, which publishes; the desks keep theirs
     say({"ready": bus.endpoints(), "layout": LAYOUT_HASH})
     run(bus, control, arguments.lifeline)
     bus.close()
     return {}
-
-
-def _bound_resources() -> None:
-    """Memory that a client can make us take, and as many connections as the system allows."""
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY if hard == resource.RLIM_INFINITY else min(MOST_MEMORY, hard), hard))
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536, hard))
 
 
 def main(argv: list[str] | None = None) -> int:

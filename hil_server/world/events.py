@@ -1,16 +1,20 @@
 """What goes wrong in a run, each at its time since the loop began; drawn from a seed, or given."""
 
+import contextlib
 import errno
+import math
 import random
 from collections.abc import Sequence
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+import zmq
 
 from drivers.simulated import world
 from drivers.simulated.injections import BY_NAME
+from hil_server.bus.wire import COMMAND, pack, unpack
+from hil_server.world import messages
 from hil_server.world.surroundings import ROLES, WIRES, Thread, children
 from rt_kernels import disk
-from rt_kernels.layout import CODES
-from rt_kernels.ring import SharedBlock
 
 ON_WIRES = ("loss", "delay", "repeat", "reorder", "truncate", "corrupt")
 ON_DISK = ("short", "full", "error")
@@ -20,6 +24,8 @@ INJECTED = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "d
 # of drives on EtherCAT in the place of what only those on CAN have
 ON_ETHERCAT = {"drive_restart": "al_error", "drive_silent": "slave_lost", "drive_emergency": "drive_local", "link_silent": "cable_cut",
                "drive_heartbeat_lost": "working_counter", "drive_lost": "frames_lost"}  # fmt: skip
+OTHERS = 0.3  # share of the commands that come from a second desk
+STALLED = ("server", "loop", "stand", "telemetry", "drives keeper", "desks")
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
 AGAIN, DISTURBED = 0.3, 0.4  # shares of the recoveries
 ABORTED = 0.3  # share of the stalls in which the run is ended
@@ -29,7 +35,7 @@ COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
 class Event(NamedTuple):
     """where: a wire, the role of a task that stalls, a fault of the stand with its index, a command, or nothing. direction of a wire: 0 to
     the device, 1 from it, -1 both. share: of messages. amount: ns of a delay, a repetition, a spread, a stall, a jump; bytes that are left
-    of a message, or that a write takes."""
+    of a message, or that a write takes; number of an operator's desk."""
 
     kind: str
     where: str
@@ -80,12 +86,12 @@ def _one(draw: random.Random, kind: str, length_s: float, wire: str) -> Event:
         amount = {"truncate": draw.randint(0, 20)}.get(name, round(draw.choice((1e5, 1e6, 1e7, 1e8)) * draw.uniform(0.5, 2.0)))
         return Event(name, where, at, until, draw.choice((0.01, 0.1, 0.5, 1.0)), amount, draw.choice((-1, 0, 1)))
     if kind == "stall":
-        return Event("stall", draw.choice(ROLES[:5]), at, amount=round(draw.choice((1e6, 1e7, 1e8, 1e9, 1e10)) * draw.uniform(0.5, 2.0)))
+        return Event("stall", draw.choice(STALLED), at, amount=round(draw.choice((1e6, 1e7, 1e8, 1e9, 1e10)) * draw.uniform(0.5, 2.0)))
     if kind == "inject":
         name = draw.choice(INJECTED)
         return Event("inject", f"{name if wire == 'can' else ON_ETHERCAT.get(name, name)}:{draw.randint(0, 1)}", at, until)
     if kind == "command":
-        return Event("command", draw.choice(COMMANDS), at)
+        return Event("command", draw.choice(COMMANDS), at, amount=int(draw.random() < OTHERS))
     if kind == "disk":
         return Event("disk", draw.choice(ON_DISK), at, draw.choice((until, 1e6)), amount=draw.randint(1, 100_000))
     if kind == "kill":
@@ -113,11 +119,24 @@ def of_stand(events: Sequence[Event]) -> list[dict[str, object]]:
     return found
 
 
-class Actor:
-    """Does what happens at a moment: commands of an operator, the end of a process, a jump of the time of day. A task of its own."""
+class Answer(NamedTuple):
+    """What an operator was told: the command, who he is, when it was given and answered (s since the loop began), what the desk said; {}
+    and never, where it said nothing."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    command: str
+    desk: int
+    given_s: float
+    came_s: float
+    says: dict[str, Any]
+
+
+class Actor:
+    """Does what happens at a moment: commands of operators at their desks, the end of a process, a jump of the time of day. A task of its
+    own. answers: gets one for each command."""
+
+    def __init__(self, events: Sequence[Event], answers: list[Answer]) -> None:
         self._events = [e for e in events if e.kind in ("command", "kill", "clock")]
+        self._answers = answers
         self._thread = Thread(target=self._act, name="operator")
 
     def begin(self) -> None:
@@ -132,18 +151,34 @@ class Actor:
             self._thread.join()
 
     def _act(self) -> None:
-        block = SharedBlock.attach(children["telemetry"].block_fd)
         for e in self._events:
-            world.wait(world.armed_ns() + round(1e9 * e.from_s))
+            self._listen(world.armed_ns() + round(1e9 * e.from_s))
             if e.kind == "command":
-                try:
-                    block.push_command(CODES["command"][e.where], source=0)
-                except BufferError:
-                    pass  # the loop takes none: it stalls, or has ended
+                self._give(e)
             elif e.kind == "kill":
-                children[e.where].thread.kill()
+                children[e.where].die()
             else:
                 world.step_wall(e.amount)
+        self._listen(world.NEVER_NS)
+
+    def _give(self, e: Event) -> None:
+        self._answers.append(Answer(e.where, e.amount, 1e-9 * (world.now_ns() - world.armed_ns()), math.inf, {}))
+        for end in messages.clients.values():  # none once the bus has ended
+            request = {"id": len(self._answers) - 1, "command": e.where, "client": f"operator {e.amount}"}
+            messages.sent(end, [b"desk %d" % e.amount, COMMAND, pack(request)])
+
+    def _listen(self, until_ns: int) -> None:
+        """Notes what the desk answers until then."""
+        while (now := world.now_ns()) < until_ns:
+            ends = list(messages.clients.values())
+            if not ends or not world.wait_readable([end.fileno() for end in ends], until_ns - now):
+                world.wait(until_ns)
+                return
+            for end in ends:
+                with contextlib.suppress(zmq.Again):
+                    says = unpack(messages.received(end)[-1])
+                    given = self._answers[says["id"]]
+                    self._answers[says["id"]] = given._replace(came_s=1e-9 * (world.now_ns() - world.armed_ns()), says=says)
 
 
 class FaultyFile:

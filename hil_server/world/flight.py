@@ -14,9 +14,9 @@ from hil_server.line.assembly import Assembly
 from hil_server.predict.prediction import Prediction, predict
 from hil_server.run.session import Options, run_live
 from hil_server.values import Document
-from hil_server.world import ethercat_master, surroundings
-from hil_server.world.events import Actor, Disk, Event, of_stand, put_on_wires
-from hil_server.world.processes import NoHost, TaskChild, TaskStand, drive_log
+from hil_server.world import ethercat_master, messages, surroundings
+from hil_server.world.events import Actor, Answer, Disk, Event, of_stand, put_on_wires
+from hil_server.world.processes import NoHost, TaskChild, TaskStand, drive_log, outlive
 from rt_kernels import doors
 
 WIRES_OF_DRIVES: dict[str, Document] = {
@@ -42,7 +42,8 @@ def _predicted(config: TestConfig, test: Assembly, done: Done) -> Prediction:
 class Flight:
     """Its outcome. left: what was still there at the end, in words; frames: CAN frames as the server sent and received them (world.FRAME);
     drives: what the drives noted of their states (StandLoop.states); turns: hand-overs of the baton (world.TURN), names: of tasks;
-    began_ns: world time of the loop's begin; ran_s: how long it ran; from_start: as given to `fly`."""
+    answers: to what operators
+    commanded; began_ns: world time of the loop's begin; ran_s: how long it ran; from_start: as given to `fly`."""
 
     seed: int
     events: Sequence[Event]
@@ -54,6 +55,7 @@ class Flight:
     drives: np.ndarray = field(default_factory=lambda: np.zeros((0, 6), np.int64))
     turns: np.ndarray = field(default_factory=lambda: np.zeros(0, world.TURN))
     names: dict[int, str] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
     from_start: bool = False
     began_ns: int = -1
     ran_s: float = 0.0
@@ -81,10 +83,11 @@ def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), 
     stand = {"drives": WIRES_OF_DRIVES[wire], "faults": faults}
     options = Options(out=str(out), quiet=True, report=False, force=force, stand={key: value for key, value in stand.items() if value})
     parts = {"child": TaskChild, "stand": TaskStand, "host": NoHost, "disk": Disk(events), "predict": _predicted,
-             "pysoem": lambda: ethercat_master}  # fmt: skip
+             "pysoem": lambda: ethercat_master, "messages": messages.module, "peers": lambda socket, *_: socket}  # fmt: skip
     try:
         with doors.opened(surroundings.modules(**parts)), contextlib.ExitStack() as end:
-            actor = Actor(events)
+            end.callback(outlive)
+            actor = Actor(events, flight.answers)
             end.callback(actor.end)
             surroundings.with_the_loop.append(actor.begin)
             flight.summary = run_live(config, options)

@@ -30,7 +30,10 @@ SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed i
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
 HOME_S = 15.0  # from the loss of a record to the end of the run
 UNCOUNTED = 0  # ticks that begin or end while the keeper of the drives has their wires
-TAKEN_S = 0.05  # in which a command is taken
+TAKEN_S = 0.05  # in which a command is taken, and the operator is told
+RECOVERY_ANSWERED_S = 4.5  # the answer to `recover` is how it went
+NOT_TAKEN = ("held", "not_taken", "full", "rate")  # kinds of refusals
+ACTS_S = 2.0  # after the answer a command that was not taken may come yet
 START_S = 0.02  # from the loop's begin, when the events' time begins, to its first tick at the latest
 SEEN_S = 0.1  # a run is judged by its end where the last event is so long before it
 # injections after which motion must stop
@@ -275,17 +278,30 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
 
 
 def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """What an operator commands is in the log when the loop comes to it, unless an abort was given with it or its record is lost."""
-    if any(e.kind == "stall" for e in flight.events) or not log.ticks:
-        return
-    given = [e for e in flight.events if e.kind == "command"]
-    last_s = 1e-9 * log.records["time_ns"][-1]
-    for e in given:
-        beside = any(o.where == "abort" and abs(o.from_s - e.from_s) < TAKEN_S for o in given if o is not e)
-        near = np.abs(1e-9 * log.records["time_ns"] - e.from_s) < TAKEN_S
-        recorded = near.sum() >= 0.9 * 2e9 * TAKEN_S / config.setup.test.period_ns  # else the record is lost there, which others judge
-        if e.from_s < last_s - TAKEN_S and recorded and not beside and CODES["command"][e.where] not in log.records["command_code"][near]:
-            yield f"{e.where} of {e.from_s} s is not in the log"
+    """What an operator is told is so: a command that is called taken is in the log at the tick that is named, one that is called not taken
+    is not in it; and the desk answers in its time, unless somebody is stalled who has a part in it."""
+    r = log.records
+    at = 1e-9 * r["time_ns"]
+    reached = {a.says.get("tick") for a in flight.answers}
+    on_time = all(e.kind not in ("stall", "kill") for e in flight.events)
+    for a in flight.answers:
+        code, kind = CODES["command"][a.command], a.says.get("kind")
+        within = RECOVERY_ANSWERED_S if a.command == "recover" else TAKEN_S
+        if on_time and a.given_s + within < flight.ran_s - SEEN_S and not a.came_s <= a.given_s + within:
+            yield f"{a.command} of {a.given_s:.3f} s is answered at {a.came_s:.3f} s"
+        if a.says.get("ok"):
+            here = r["tick"] == a.says["tick"]
+            told = (r["command_code"] == code) & (r["command_sequence"] == a.says["sequence"])
+            if here.any() and not (here & told).any():
+                yield f"{a.command} of {a.given_s:.3f} s is called taken at tick {a.says['tick']}, and the log has it not"
+            elif here.any() and a.came_s < at[here][0] - TAKEN_S:
+                yield f"{a.command} of {a.given_s:.3f} s is called taken at {a.came_s:.3f} s, before its tick"
+        elif kind in NOT_TAKEN:
+            # beside an own one of the loop's, or one of the other desk
+            acts = (r["command_code"] == code) & (at > a.given_s - START_S) & (at < a.came_s + ACTS_S) & (r["command_arg"][:, 0] >= 0)
+            own = [o for o in flight.answers if o is not a and o.command == a.command and (not o.says or o.says.get("kind") == "unhandled")]
+            if acts.any() and not own and not reached.issuperset(r["tick"][acts].tolist()):
+                yield f"{a.command} of {a.given_s:.3f} s is called {kind}, and acts at tick {r['tick'][acts][0]}"
 
 
 def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:

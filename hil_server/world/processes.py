@@ -2,6 +2,8 @@
 
 import argparse
 import importlib
+import os
+import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +16,7 @@ from drivers.simulated.unit_channels import UnitMemory
 from hil_server.bus.child import PARENT, Child, Control, obey
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.values import Document
-from hil_server.world.surroundings import Queue, Socket, Thread, children, label_wire, socketpair
+from hil_server.world.surroundings import Queue, Socket, Thread, children, label_wire, socketpair, tasks
 
 
 class TaskControl(Control):
@@ -40,6 +42,12 @@ class TaskControl(Control):
     def prefer(self, niceness: int) -> None:
         """A task has no priority."""
 
+    def yield_more(self, by: int) -> None:
+        """A task has no priority."""
+
+    def bound(self, memory: int) -> None:
+        """Its memory is that of all."""
+
 
 class TaskChild(Child):
     """A process of the telemetry as a task: both ends of its pipes."""
@@ -49,7 +57,7 @@ class TaskChild(Child):
         self._lines = Queue()  # type: ignore[assignment]
         self._input, other = socketpair()
         self._control, self._code = TaskControl(other), 0
-        arguments = argparse.Namespace(fd=block_fd, lifeline=lifeline)
+        arguments = argparse.Namespace(fd=block_fd, lifeline=os.dup(lifeline))
         work = importlib.import_module(module).work
 
         def live() -> None:
@@ -60,11 +68,13 @@ class TaskChild(Child):
                 self._code = -9
                 raise
             finally:
+                os.close(arguments.lifeline)
                 self._ended()
                 other.close()
 
         self.block_fd = block_fd
-        self.thread = Thread(target=live, name=name)
+        self.thread, self._parent = Thread(target=live, name=name), getattr(threading.current_thread(), "process", None)
+        self.thread.process = self
         children[name] = self
         self.thread.start()
 
@@ -102,19 +112,35 @@ class TaskChild(Child):
     def resume(self) -> None:
         """No task is stopped."""
 
+    def die(self) -> None:
+        """Its tasks end at their next waits, and what it has of pipes is closed."""
+        for task in tasks:
+            if task.process is self:
+                task.kill()
+        for child in children.values():
+            if child._parent is self:
+                child._input.close()
+
     def kill(self) -> None:
-        """Ends the task at its next wait and waits until it is gone."""
-        self.thread.kill()
+        """Ends the process and waits until it is gone."""
+        self.die()
         self.end(10.0)
 
     def end(self, timeout_s: float) -> None:
         """Waits for its end, not longer than this, and closes its pipes."""
         if not self.wait(timeout_s):
-            self.thread.kill()
+            self.die()
             self.thread.join()
         self._input.close()
 
 
+def outlive() -> None:
+    """Waits for the ends of processes that see by themselves that the server has ended."""
+    for child in children.values():
+        child.end(OUTLIVES_S)
+
+
+OUTLIVES_S = 5.0
 drive_log: list[np.ndarray] = []  # what the drives of the stands noted of their states (StandLoop.states)
 
 

@@ -8,6 +8,7 @@ import ctypes
 import errno
 import os
 import queue
+import select
 import socket
 import struct
 import threading
@@ -19,7 +20,7 @@ from typing import Any, Self
 
 from drivers.simulated import world
 
-ROLES = ("server", "loop", "stand", "telemetry", "drives keeper", "recovery")  # of tasks, as events name them
+ROLES = ("server", "loop", "stand", "telemetry", "drives keeper", "recovery", "bus", "desks")  # of tasks, as events name them
 WIRES = ("drives 0", "drives 1", "drives 2", "signals", "sensor", "control")  # as events name them
 # of raw sockets: name → wire, and direction of what is sent there
 INTERFACES = {"master": ("drives 0", 0), "slaves": ("drives 0", 1)}
@@ -31,6 +32,7 @@ _loop_ended: list[int] = []
 died: list[str] = []  # tasks that ended by an error of their own
 names: dict[int, str] = {}  # of tasks
 children: dict[str, Any] = {}  # processes of the telemetry that are tasks, by name
+tasks: list["Thread"] = []
 with_the_loop: list[Callable[[], None]] = []  # what begins when the loop does
 
 
@@ -64,9 +66,12 @@ class Thread(threading.Thread):
     """A thread that runs when it has the baton."""
 
     _task = -1
+    process: Any = None  # whose thread it is, where that is a task, too; None: the server's
 
     def start(self) -> None:
         """The new task is due at once; the caller continues."""
+        self.process = self.process or getattr(threading.current_thread(), "process", None)
+        tasks.append(self)
         if self.name == "loop":
             _loop_began.append(world.now_ns())
             if world.armed_ns() < 0:
@@ -338,8 +343,11 @@ def socketpair(*about: object) -> tuple[Socket, Socket]:
 def select_(read: Sequence[Any], write: Iterable[Any], errors: Iterable[Any], timeout: float | None = None) -> Any:
     """Those of `read`, sockets or descriptors of the world, on which something waits."""
     numbers = [one if isinstance(one, int) else one.fileno() for one in read]
+    if real := [number for number in numbers if number < world.FIRST_FD]:  # the lifeline of a process
+        if found := select.select(real, [], [], 0.0)[0]:
+            return [one for one, number in zip(read, numbers, strict=True) if number in found], [], []
     wait_ns = world.NEVER_NS if timeout is None else max(0, round(1e9 * timeout))
-    found = world.wait_readable(numbers, wait_ns)
+    found = world.wait_readable([number for number in numbers if number >= world.FIRST_FD], wait_ns)
     return [one for one, number in zip(read, numbers, strict=True) if number in found], [], []
 
 
@@ -357,7 +365,7 @@ def label_wire(port: int, name: str, socket_fd: int) -> None:
 def modules(**parts: Any) -> dict[str, Any]:
     """What `rt_kernels.doors.opened` takes. parts: what the world makes of our own otherwise."""
     _wire_of_port.clear()
-    for kept in (died, names, children, with_the_loop, _loop_began, _loop_ended):
+    for kept in (died, names, children, tasks, with_the_loop, _loop_began, _loop_ended):
         kept.clear()
     return {
         "time": time,
