@@ -30,7 +30,7 @@ OUTSIDE = {
     "hil_server/run/replay.py": "after a run: how fast a replay was",
     "hil_server/run/claim.py": "before a run: names in the kernel's table of sockets, which a world does not share",
     "hil_server/bus/peers.py": "of the bus: who is at the other end of a socket of the machine",
-    "hil_server/bus/server.py": "of the bus, which is not in a world yet: the journal of commands",
+    "hil_server/bus/server.py": "of the bus: the journal of commands",
     "drivers/wrench_sensors/rdt_scaling.py": "before a run: the sensor's page, by HTTP",
     "drivers/simulated/sensor_emulators/rdt_set_up.py": "before a run: that page",
     "drivers/simulated/stand_server.py": "the stand as a process of its own: its main thread",

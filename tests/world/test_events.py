@@ -11,7 +11,21 @@ from hil_server.log.reader import read_log
 from hil_server.world.events import Event, drawn
 from hil_server.world.flight import fly
 from hil_server.world.hunter import NO_BUS, hunt, shrunk
-from hil_server.world.oracles import attended, beats, losses, ticks, unprovoked, violations
+from hil_server.world.oracles import (
+    attended,
+    beats,
+    commands,
+    counted,
+    end,
+    frames,
+    losses,
+    recoveries,
+    ticks,
+    unprovoked,
+    violations,
+    without_record,
+)
+from rt_kernels.layout import CODES
 from tests.system.line_runs import QUICK
 
 
@@ -109,6 +123,73 @@ def test_records_of_the_sensor_that_are_lost_without_a_word_are_seen(config, tmp
     assert line == "records of the sensor are lost from 1.0 s on, and its status does not say so"
 
 
+@pytest.fixture(scope="module")
+def recovered(tmp_path_factory):
+    config = load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=6", "guidance.fault_s=0.2", "guidance.recover_s=3"])
+    events = [Event("inject", "drive_disabled:0", 0.45, 0.5), Event("command", "recover", 2.1), Event("command", "stop", 4.5),
+              Event("command", "resume", 4.7, amount=1)]  # fmt: skip
+    flight = fly(config, 3, tmp_path_factory.mktemp("recovered") / "run", events)
+    assert violations(flight, config) == []
+    return flight, config, read_log(flight.log)
+
+
+def test_a_recovery_that_fails_though_nothing_is_wrong_is_seen(recovered):
+    flight, config, log = recovered
+    records = log.records.copy()
+    records["safety_state"][records["safety_state"] == CODES["safety_state"]["following"]] = CODES["safety_state"]["held"]
+    (line,) = recoveries(flight, config, SimpleNamespace(ticks=log.ticks, records=records))
+    assert line.startswith("the recovery of 2.090 s fails")
+    silent = replace(flight, events=[*flight.events, Event("loss", "drives 0", 2.0, 2.3)])
+    assert list(recoveries(silent, config, SimpleNamespace(ticks=log.ticks, records=records))) == []
+
+
+def test_an_axis_that_is_enabled_elsewhere_or_told_to_stay_enabled_is_seen(recovered):
+    flight, config, log = recovered
+    f = flight.frames.copy()
+    told = np.flatnonzero((f["wire"] == 0) & (f["id"] == 0x201) & (f["heard"] == 0))
+    on = told[np.flatnonzero(np.diff((f["data"][told, 0] == 0x0F).astype(int)) == 1)[-1] + 1]
+    f["data"][on, 3] ^= 0x10
+    moved, enabled = frames(replace(flight, frames=f), config, log)
+    assert "setpoint moves by" in moved and enabled.startswith("node 1 on drives 0: enabled at") and "counts from where it is" in enabled
+    f["data"][told[-1], :2] = 0x0F, 0
+    assert list(end(replace(flight, frames=f), config, log)) == ["the last that node 1 on drives 0 is told is to stay enabled"]
+
+
+def test_ticks_that_are_not_counted_or_do_not_rise_are_seen(recovered):
+    flight, config, log = recovered
+    fewer = SimpleNamespace(ticks=log.ticks - 1, records=log.records[:-1], end=log.end)
+    assert list(counted(flight, config, fewer)) == [f"{log.ticks} ticks ran, the log has {log.ticks - 1} and counts 0 as lost"]
+    again = log.records.copy()
+    again["tick"][700] = again["tick"][650]
+    (line,) = counted(flight, config, SimpleNamespace(ticks=log.ticks, records=again, end=log.end))
+    assert line == f"tick {again['tick'][650]} follows on {again['tick'][699]}"
+
+
+def test_a_record_that_waits_too_long_and_a_run_that_goes_on_are_seen(recovered):
+    flight, config, log = recovered
+    waits = replace(flight, events=[Event("stall", "telemetry", 0.0, amount=9_000_000_000)], ran_s=30.0, summary={"end": "captured"})
+    assert len(list(without_record(waits, config, log))) == 2
+    assert list(without_record(replace(waits, ran_s=4.5), config, log)) == []
+
+
+def test_what_an_operator_is_told_is_held_against_the_log(recovered):
+    flight, config, log = recovered
+    recover, stop, resume = flight.answers
+    assert recover.says["ok"] and recover.came_s > 2.5 and stop.says["ok"] and resume.says["kind"] == "held"
+
+    def seen(answer, **says):
+        answer = answer._replace(says={**answer.says, **says})
+        return list(commands(replace(flight, answers=[answer]), config, log))
+
+    assert seen(stop) == seen(resume) == []
+    (line,) = seen(stop, tick=stop.says["tick"] - 1)
+    assert line == f"stop of 4.500 s is called taken at tick {stop.says['tick'] - 1}, and the log has it not"
+    (line,) = seen(stop, ok=False, kind="not_taken", tick=None)
+    assert line == f"stop of 4.500 s is called not_taken, and acts at tick {stop.says['tick']}"
+    (line,) = seen(stop._replace(came_s=4.9))
+    assert line == "stop of 4.500 s is answered at 4.900 s"
+
+
 @pytest.mark.parametrize("wire", ["can", "ethercat"])
 def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
     config = load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=1"])
@@ -129,6 +210,11 @@ def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
         other = f.copy()
         other["data"][reported, place] ^= 4
         assert f"node 2 is sent {words} than the log has at tick 490, 1 ticks" in seen(other)
+    if wire == "ethercat":
+        (asked,) = np.flatnonzero((f["id"] == 0x700) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000))
+        other = f.copy()
+        other["data"][asked, 0] = 4
+        assert "AL status 0x04 at tick 490, and the log has no bus_fault" in seen(other)
     for place, words in ((0, "says another status word"), (2, "says another position"), (0, "says that it is not enabled")):
         other = f.copy()
         other["data"][heard, place] ^= 4
