@@ -28,6 +28,7 @@ OTHERS = 0.3  # share of the commands that come from a second desk
 STALLED = ("server", "loop", "stand", "telemetry", "drives keeper", "desks")
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
 AGAIN, DISTURBED = 0.3, 0.4  # shares of the recoveries
+TOGETHER, JOINED = ("server", "telemetry", "desks"), 0.3
 ABORTED = 0.3  # share of the stalls in which the run is ended
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
 
@@ -70,6 +71,12 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
             elif then < AGAIN + DISTURBED:
                 at, other = recover.from_s + draw.uniform(0.0, 0.1), _one(draw, draw.choice(("wire", "inject")), length_s, wire)
                 found.append(other._replace(from_s=round(at, 4), until_s=round(at + other.until_s - other.from_s, 4)))
+    # a machine that is held up holds up all that need not be in time
+    for event in [event for event in found if event.where in TOGETHER]:
+        if draw.random() < JOINED:
+            amount = round(draw.choice((1e8, 1e9, 1e10)) * draw.uniform(0.5, 2.0))
+            found += [event._replace(where=one, amount=amount) for one in TOGETHER]
+            found.remove(event)
     # and what ends a run comes while a task stands still
     for event in [event for event in found if event.kind == "stall"]:
         if draw.random() < ABORTED:
