@@ -318,7 +318,7 @@ def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         places, newest = np.unique((f["wire"].astype(int) << 7 | f["id"] & NODE)[::-1], return_index=True)
         for place, k in zip(places, len(f) - 1 - newest, strict=True):
             if f["data"][k, 0] == ENABLED_WORD and f["data"][k, 1] == 0:
-                yield f"the last that node {place & 0x7F} on {WIRES[place >> 7]} is told is to stay enabled"
+                yield f"the last word to node {place & 0x7F} on {WIRES[place >> 7]} is to stay enabled"
     heard_s = 1e-9 * last["time_ns"] - SEEN_S
     if all(e.kind in ("command", "disk", "kill", "clock", "repeat") or e.lasts_until_s < heard_s for e in flight.events):
         for axis in range(6):

@@ -665,7 +665,7 @@ def logged(*happened, enabled=0x27):
     ("happened", "killed_ms", "unattended_ms", "off_ms", "all_off"),
     [
         ([(1, 0x23), (2, None), (2, 0x27), (5, None), (5, 0x27), (6, None), (6, 0x23)], 0, 3.0, 0.0, True),
-        ([(1, 0x23), (2, None), (2, 0x27), (3, None), (9, 0x23)], 0, 6.0, 0.0, True),  # nobody told it to go off
+        ([(1, 0x23), (2, None), (2, 0x27), (3, None), (9, 0x23)], 0, 6.0, 0.0, True),  # no one told it to go off
         ([(1, 0x23), (2, None), (2, 0x27), (3, None), (53, 0x08)], 4, 0.0, 49.0, True),
         ([(1, 0x23), (2, None), (2, 0x27), (3, None)], 4, 0.0, np.inf, False),
         ([(1, 0x23), (2, 0x27), (900, None), (901, 0x23)], 0, np.inf, 0.0, True),  # enabled before the first frame

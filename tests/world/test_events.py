@@ -152,7 +152,7 @@ def test_an_axis_that_is_enabled_elsewhere_or_told_to_stay_enabled_is_seen(recov
     moved, enabled = frames(replace(flight, frames=f), config, log)
     assert "setpoint moves by" in moved and enabled.startswith("node 1 on drives 0: enabled at") and "counts from where it is" in enabled
     f["data"][told[-1], :2] = 0x0F, 0
-    assert list(end(replace(flight, frames=f), config, log)) == ["the last that node 1 on drives 0 is told is to stay enabled"]
+    assert list(end(replace(flight, frames=f), config, log)) == ["the last word to node 1 on drives 0 is to stay enabled"]
 
 
 def test_ticks_that_are_not_counted_or_do_not_rise_are_seen(recovered):

@@ -383,9 +383,9 @@ class LiveBus(Bus):
         """A millisecond at a time: what a drive does of itself is logged when it was due."""
         while self._now_ns + LONGER_NS <= at_ns:
             self._now_ns += LONGER_NS
-            said = [frame for node in self.nodes for frame in node.pass_time(LONGER_NS * 1e-6)]
+            due = [frame for node in self.nodes for frame in node.pass_time(LONGER_NS * 1e-6)]
             if self.master is not None:
-                self.send(said)
+                self.send(due)
             self._look(self._now_ns)
 
     def _look(self, at_ns: int) -> None:
@@ -414,9 +414,9 @@ def main() -> int:
         wire = ALIVE_ON_CAN + ON_CAN.format(profile=profile, heartbeat=HEARTBEAT_MS, bus0=buses[0].port, bus1=buses[1].port)
         identity = [{"vendor": 0x2BAD, "product": 1, "revision": 1, "serial": axis + 1} for axis in range(6)]
     buses.append(module)
-    said = [f"{as_toml(one)}" for one in identity]
+    rows = [f"{as_toml(one)}" for one in identity]
     tables = DEVICES.format(
-        drives=wire + f"identity = [{', '.join(said)}]\n", variant="net_ft", module=module.port, stream=sensor.port,
+        drives=wire + f"identity = [{', '.join(rows)}]\n", variant="net_ft", module=module.port, stream=sensor.port,
         of_module=f"identity = [{as_toml({'vendor': 0x2BAD, 'product': 1, 'revision': 1, 'serial': 10})}]\n",
         calibration=sensor.calibration_port,
     )  # fmt: skip
