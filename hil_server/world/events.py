@@ -72,7 +72,7 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
                 at, other = recover.from_s + draw.uniform(0.0, 0.1), _one(draw, draw.choice(("wire", "inject")), length_s, wire)
                 found.append(other._replace(from_s=round(at, 4), until_s=round(at + other.until_s - other.from_s, 4)))
     # a machine that is held up holds up all that need not be in time
-    for event in [event for event in found if event.where in TOGETHER]:
+    for event in [event for event in found if event.kind == "stall" and event.where in TOGETHER]:
         if draw.random() < JOINED:
             amount = round(draw.choice((1e8, 1e9, 1e10)) * draw.uniform(0.5, 2.0))
             found += [event._replace(where=one, amount=amount) for one in TOGETHER]

@@ -348,7 +348,8 @@ def recoveries(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     r = log.records
     at = 1e-9 * r["time_ns"]
     begun = np.flatnonzero(np.diff((r["safety_state"] == STATE["recovering"]).astype(np.int8), prepend=0) == 1)
-    within = config.setup.stages["safety"].keys.get("recover_limit_s", RECOVERED_S) + SEEN_S
+    limits = config.setup.stages["safety"].keys
+    within = float(limits.get("recover_limit_s", RECOVERED_S)) + SEEN_S  # type: ignore[arg-type]
     for k in begun:
         till = at[k] + within
         harm = [e for e in flight.events if not (e.kind == "command" and e.where == "recover")]
