@@ -2,7 +2,7 @@
 again and runs the tests that claim it. A mutant that passes all tests has survived: it gets a test, or a reason in tools/mutants_kept.toml.
 
     python tools/mutate_kernels.py [--module safety] [--count 20] [--seed 1] [--out build/mutants.json] [--only TEXT] [--survivors] [--list]
-    python tools/mutate_kernels.py --planted [NAME ...] [--seeds 2000] [--seconds 7200]
+    python tools/mutate_kernels.py --planted [NAME ...] [--first 1] [--seeds 2000] [--seconds 7200]
 
 --module: names of TARGETS, all without it; --count: mutants per module, spread over its functions (0: all); --survivors: only those that an
 earlier run with the same --out left alive. The work is done in a copy of the tree below build/; the results are kept after each mutant, and
@@ -367,17 +367,17 @@ import json, logging, sys, time
 from hil_server.config import load_test
 from hil_server.world.hunter import NO_BUS, hunt
 logging.disable(logging.CRITICAL)
-wire, within, seeds, seconds, *more = sys.argv[1:]
+wire, within, first, seeds, seconds, *more = sys.argv[1:]
 config, found = load_test("docking", [*NO_BUS, *more]), []
 over = lambda: bool(found) or time.process_time() > float(seconds)
-result = hunt(config, range(1, 1 + int(seeds)), float(within), found.append, True, wire=wire, until=over)
+result = hunt(config, range(int(first), int(first) + int(seeds)), float(within), found.append, True, wire=wire, until=over)
 told = [{"seed": f.seed, "events": len(f.events), "least": [list(e) for e in f.least], "violated": f.violated} for f in result.found]
 print(json.dumps({"runs": result.ends.total(), "ticks": result.ticks, "world_s": result.world_s, "seconds": time.process_time(),
                   "found": told}))
 """
 
 
-def hunt_planted(names: list[str], seeds: int, seconds: float, keep: Path) -> int:
+def hunt_planted(names: list[str], first: int, seeds: int, seconds: float, keep: Path) -> int:
     """Plants each and lets the world hunt it; results by name go to `keep`, too. Returns the exit code."""
     defects: dict[str, dict[str, Any]] = {"nothing": {}, **tomllib.loads(PLANTED.read_text())}
     results: dict[str, Any] = json.loads(keep.read_text()) if keep.exists() else {}
@@ -389,8 +389,8 @@ def hunt_planted(names: list[str], seeds: int, seconds: float, keep: Path) -> in
         with _planted(defect, modules):
             if errors := build(modules):
                 sys.exit(f"{name}: {errors}")
-            done = subprocess.run([sys.executable, "-c", HUNT, defect.get("wire", "can"), str(WITHIN_S), str(seeds), str(seconds), *HUNTED],
-                                  cwd=WORKSHOP, capture_output=True, text=True)  # fmt: skip
+            given = (defect.get("wire", "can"), WITHIN_S, first, seeds, seconds, *HUNTED, *defect.get("set", ()))
+            done = subprocess.run([sys.executable, "-c", HUNT, *map(str, given)], cwd=WORKSHOP, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{name}: {done.stderr[-2000:]}")
         results[name] = result = json.loads(done.stdout.splitlines()[-1])
@@ -438,13 +438,14 @@ def main() -> int:
     parser.add_argument("--survivors", action="store_true", help="try again what survived")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--planted", nargs="*", metavar="NAME", help="defects of tools/planted_defects.toml, all without a name")
+    parser.add_argument("--first", type=int, default=1, help="seed of each hunt")
     parser.add_argument("--seeds", type=int, default=2000, help="of each hunt, at most")
     parser.add_argument("--seconds", type=float, default=7200.0, help="of a processor for each hunt, after which it begins no seed")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
     if args.planted is not None:
         workshop()
-        return hunt_planted(args.planted, args.seeds, args.seconds, args.out.with_name("planted.json"))
+        return hunt_planted(args.planted, args.first, args.seeds, args.seconds, args.out.with_name("planted.json"))
     picked = {name: chosen([m for m in mutants_of(TARGETS[name].source) if args.only in m.key], args.count, args.seed)
               for name in args.module}  # fmt: skip
     if args.list:
