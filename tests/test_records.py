@@ -19,11 +19,12 @@ def generator():
 
 
 def structs(text):
-    """Number of doubles of each struct of a record.pxd; what it takes from another record must be given first."""
+    """Number of doubles of each struct of a record.pxd (of one that points to them: 1 each); what it takes from another record must be
+    given first."""
     sizes = {}
     for name, body in re.findall(r"^cdef struct (\w+):\n((?:    .*\n)+)", text, re.MULTILINE):
         body = re.sub(r"^ +#.*\n", "", body, flags=re.MULTILINE)  # what was too long for the end of the line
-        rows = re.findall(r"^    (\w+) \w+(?:\[(\d+)\])?(?:  #.*)?$", body, re.MULTILINE)
+        rows = re.findall(r"^    (\w+) \*?\w+(?:\[(\d+)\])?(?:  #.*)?$", body, re.MULTILINE)
         assert len(rows) == body.count("\n"), body
         sizes[name] = sum((1 if kind == "double" else sizes[kind]) * int(times or 1) for kind, times in rows)
     return sizes
@@ -87,6 +88,18 @@ def test_a_record_may_begin_with_another(generator, tmp_path, monkeypatch):
     assert "from rt_kernels.arm.record cimport ArmRecord" in text and "    ArmRecord arm\n    double more" in text
 
 
+def test_channels_of_a_record_that_widens_stand_one_behind_the_other(generator, tmp_path):
+    path = tmp_path / "record.toml"
+    path.write_text('struct = "WideRecord"\nwidens = true\n' + "".join(
+        f'[[channel]]\nname = "{name}"\ncount = {count}\nmeaning = "x"\n' for name, count in (("a", 3), ("b", 1))))  # fmt: skip
+    text = generator.record_pxd(path)
+    assert "    double *a  # x\n    double *b  # x\n" in text
+    assert text.endswith("    record.a = aux\n    aux += width[0]\n    record.b = aux\n    aux += width[1]\n    return record\n")
+    path.write_text('struct = "WideRecord"\nwidens = true\n[[channel]]\nname = "a"\nvector = true\nmeaning = "x"\n')
+    with pytest.raises(SystemExit, match="widens"):
+        generator.load_record(path)
+
+
 @pytest.mark.parametrize(("change", "word"), [
     (('count = 4', 'count = 4\nvector = true'), "modes"), (('count = 4', 'cuont = 4'), "modes"), (('"right"', '"left"'), "left"),
 ])
@@ -105,5 +118,6 @@ def test_struct_and_names_of_a_shipped_record_agree(generator, path):
         text = ROOT.joinpath(*other.split(".")).with_suffix(".pxd").read_text() + text
     scope = {}
     exec(path.with_suffix(".py").read_text(), scope)
-    assert structs(text)[generator.load_record(path)["struct"]] == sum(a.count for a in scope["AUX"])
+    record = generator.load_record(path)
+    assert structs(text)[record["struct"]] == (len(scope["AUX"]) if record["widens"] else sum(a.count for a in scope["AUX"]))
     assert all(a.unit and a.meaning for a in scope["AUX"])

@@ -414,6 +414,9 @@ def load_record(path: Path) -> dict:
     record = tomllib.loads(path.read_text())
     record.setdefault("prefix", "")
     record.setdefault("group", {})
+    record.setdefault("widens", False)
+    if record["widens"] and (record["group"] or any(set(KINDS) & set(channel) != {"count"} for channel in record["channel"])):
+        sys.exit(f"{path}: widens: limit channels with a count")
     for channel in [*record["channel"], *(c for group in record["group"].values() for c in group)]:
         kinds = [k for k in KINDS if k in channel]
         if set(channel) - RECORD_COLUMNS or len(kinds) > 1 or ("times" in channel and kinds != ["group"]):
@@ -456,15 +459,15 @@ def aux_channels(record: dict, path: Path) -> list[tuple[str, str, str, int]]:
     return found
 
 
-def member_lines(channel: dict) -> list[str]:
-    """The member of the C struct that holds a channel."""
+def member_lines(channel: dict, widens: bool = False) -> list[str]:
+    """The member of the C struct that holds a channel; widens: that points to it."""
     rows = scalars(channel)
     size = rows[0][3] if len(rows) == 1 else len(rows)
     units = ", ".join(dict.fromkeys(unit for _, unit, _, _ in rows if unit != "-"))
     meaning = channel["meaning"] if isinstance(channel["meaning"], str) else "; ".join(channel["meaning"])
     if "each" in channel and isinstance(channel["meaning"], str):
         meaning = ", ".join(channel["each"]) + ": " + meaning
-    code = f"    double {channel['name']}{f'[{size}]' if size > 1 else ''}"
+    code = f"    double *{channel['name']}" if widens else f"    double {channel['name']}{f'[{size}]' if size > 1 else ''}"
     return commented(code, f"{f'[{units}] ' if units else ''}{meaning}")
 
 
@@ -495,7 +498,17 @@ def record_pxd(path: Path) -> str:
         elif "group" in channel:
             lines.append(f"    {stem}{channel['group']} {channel['name']}{times}")
         else:
-            lines += member_lines(channel)
+            lines += member_lines(channel, record["widens"])
+    if record["widens"]:
+        lines += [
+            "", "",
+            f"cdef inline {record['struct']} places_of(double *aux, const int *width) noexcept nogil:",
+            '    """Where the channels of a run begin. width: of each."""',
+            f"    cdef {record['struct']} record",
+        ]  # fmt: skip
+        for number, channel in enumerate(record["channel"]):
+            lines += [f"    record.{channel['name']} = aux", f"    aux += width[{number}]"]
+        lines.append("    return record")
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Logs of an earlier table of channels: read by the names that their own schema gives, as records of today's table.
 
-A field that was renamed is found by its former name. A field that the log does not have, or has with another type, holds its value before
-the first tick and is `absent`: nothing compares it. The checksums are those of the records as they were written; the converted records
+A field that was renamed is found by its former name; one that had fewer numbers is 0 behind them. A field that the log does not have, or has
+with another type, holds its value before the first tick and is `absent`: nothing compares it. The checksums are those of the records as they were written; the converted records
 get new ones, so damage has to be looked for before.
 """
 
@@ -47,6 +47,11 @@ def damaged(records: np.ndarray) -> list[tuple[int, str]]:
     return [(int(tick), "") for tick in records["tick"][syndromes(records) != 0]]
 
 
+def _fits(theirs: np.dtype, ours: np.dtype) -> bool:
+    """Whether a field has our type, and as many numbers at most."""
+    return theirs.base == ours.base and theirs.ndim <= 1 and theirs.itemsize <= ours.itemsize
+
+
 def converted(records: np.ndarray) -> tuple[np.ndarray, frozenset[str]]:
     """The same ticks as records of today's table, shape (n,), and the names of the fields that they do not have."""
     names = {FORMER_FIELDS.get(name, name): name for name in records.dtype.names or ()}
@@ -54,8 +59,9 @@ def converted(records: np.ndarray) -> tuple[np.ndarray, frozenset[str]]:
     absent = set()
     for name in SAMPLE_DTYPE.names or ():
         theirs = names.get(name)
-        if theirs is not None and records.dtype[theirs] == SAMPLE_DTYPE[name]:
-            out[name] = records[theirs]
+        if theirs is not None and _fits(records.dtype[theirs], SAMPLE_DTYPE[name]):
+            out[name].reshape(len(out), -1)[:, : records.dtype[theirs].itemsize // SAMPLE_DTYPE[name].base.itemsize] = (
+                records[theirs].reshape(len(out), -1))  # fmt: skip
         elif name != "pad":
             absent.add(name)
             out[name] = INITIAL.get(name, 0)

@@ -14,7 +14,7 @@ cdef inline void no_control(Sample *o) noexcept nogil:
     memset(o.wheel_torque_A, 0, sizeof(o.wheel_torque_A))
     memset(o.wheel_torque_T, 0, sizeof(o.wheel_torque_T))
     memset(o.joint_target, 0, sizeof(o.joint_target))
-    o.joint_controlled = 0
+    memset(o.joint_controlled, 0, sizeof(o.joint_controlled))
     o.control_status = 0
 
 

@@ -50,7 +50,7 @@ from rt_kernels.control.allocation import actuators, table
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
-    WHEELS_MAX = 4
+    WHEELS_MAX = 16
     OFF = 0
     BY_THRUSTERS = 1
     BY_WHEELS = 2
@@ -65,10 +65,10 @@ cdef struct Wheel:
     double momentum
 
 cdef struct Craft:
-    Thruster thruster[16]
-    Wheel wheel[4]
-    double moment[96]           # +X -X +Y -Y +Z -Z: shares of all thrusters for as much as they can give
-    double press[32]            # +X -X: shares for the press thrust
+    Thruster thruster[64]
+    Wheel wheel[16]
+    double moment[384]          # +X -X +Y -Y +Z -Z: shares of all thrusters for as much as they can give
+    double press[128]           # +X -X: shares for the press thrust
     double engine               # ideal axial engine, N
     double axis[3]              # that it acts along
     Mat3 inertia
@@ -199,7 +199,7 @@ cdef inline uint32_t hold_attitude(const Self *self, const Craft *p, CraftState 
 cdef uint32_t run(const Self *self, const Craft *p, CraftState *s, const Sample *o, const double *X, const double *V, const double *rate,
                   int axial, double *wrench, double *thrust, double *torque) noexcept nogil:
     """One craft over the tick; returns bits of control_status. axial: AXIAL_P, AXIAL_M or -1."""
-    cdef double asked[16]
+    cdef double asked[64]
     cdef uint32_t status = 0
     cdef int i, j, periods = o.periods if o.periods > 1 else 1
     memset(asked, 0, sizeof(asked))
@@ -264,7 +264,7 @@ def _hold(craft, attitude):
 cdef class Thrusters(StagePart):
     """Attitude hold by thrusters or wheels, press thrust by an engine or thrusters; both craft.
 
-    Raises ValueError for a craft with more than 16 thrusters or 4 wheels, for thrusters or wheels that cannot do what is asked of them, and
+    Raises ValueError for a craft with more than 64 thrusters or 16 wheels, for thrusters or wheels that cannot do what is asked of them, and
     for a delay beyond 511 ticks. .notes: what the actuators can give, in words.
     """
 
@@ -298,7 +298,7 @@ cdef class Thrusters(StagePart):
 
     def state_bounds(self):
         return {"craft.valves.valve.open": FLAG, "craft.valves.valve.left": COUNT_32, "craft.valves.valve.under_way": COUNT_32,
-                "craft.valves.queue": (0, 2**16 - 1), "craft.valves.head": (0, QUEUE - 1), "craft.holding": FLAG, "touched": FLAG}
+                "craft.valves.queue": (0, 2**64 - 1), "craft.valves.head": (0, QUEUE - 1), "craft.holding": FLAG, "touched": FLAG}
 
     def fields(self):
         return self.c

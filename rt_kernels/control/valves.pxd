@@ -8,10 +8,10 @@ The thrust of a tick is that mean: what the dynamics hold over the tick has the 
 its opening, later by the delay. A thruster that opens on credit (`owed`) answers in the tick in which it is asked.
 """
 
-from libc.stdint cimport int32_t, uint16_t
+from libc.stdint cimport int32_t, uint64_t
 
 cdef enum:
-    THRUSTERS_MAX = 16
+    THRUSTERS_MAX = 64
     QUEUE = 512                 # ticks that a command can be under way; a power of two
 
 cdef struct Thruster:
@@ -32,8 +32,8 @@ cdef struct Valve:
     int32_t unused
 
 cdef struct Valves:
-    Valve valve[16]
-    uint16_t queue[512]         # commands of the last ticks, a bit for each thruster
+    Valve valve[64]
+    uint64_t queue[512]         # commands of the last ticks, a bit for each thruster
     int32_t head
     int32_t unused
 
@@ -62,14 +62,14 @@ cdef inline bint command(Valve *v, double asked, int shortest) noexcept nogil:
 cdef inline int fire(const Thruster *t, Valves *s, int n, const double *asked, int periods, double *thrust) noexcept nogil:
     """All thrusters over a tick of `periods` periods: mean thrust of each, N. Returns the number of openings that their nozzles saw."""
     cdef int j, commanded, arrived, openings = 0
-    cdef uint16_t word
+    cdef uint64_t word
     for j in range(n):
         thrust[j] = 0.0
     for _ in range(periods):
         word = 0
         for j in range(n):
             commanded = command(&s.valve[j], asked[j], t[j].shortest)
-            word |= <uint16_t>(commanded << j)
+            word |= <uint64_t>commanded << j
             s.valve[j].under_way += commanded
         s.queue[s.head] = word
         for j in range(n):

@@ -39,8 +39,8 @@ from rt_kernels.parameters import checked
 cdef enum:
     ACTIVE = 0
     TARGET = 1
-    LOADS_MAX = 64              # six at the port, and further ones
-    THRUSTERS_MAX = 16          # of a craft, as in the sample
+    LOADS_MAX = 128             # six at the port, and further ones
+    THRUSTERS_MAX = 64          # of a craft, as in the sample
     LINE = 8                    # doubles in a cache line
 
 cdef struct Port:

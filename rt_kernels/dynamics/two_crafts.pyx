@@ -73,6 +73,7 @@ Sources: mixed forward and inverse dynamics: Meng and Han 2007, sections 3-5; re
 
 from libc.math cimport fabs, sqrt
 from libc.stddef cimport size_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from dataclasses import replace
@@ -92,7 +93,7 @@ from rt_kernels.dynamics.orbit cimport (Orbit, Reference, Tide, drift_reference,
                                         kick_reference, start_reference, tide)
 from rt_kernels.dynamics.profile cimport Profile, follow
 from rt_kernels.dynamics.two_bodies cimport accumulate, relative_twist, take_motion, verdict
-from rt_kernels.dynamics.two_crafts_record cimport CraftsRecord
+from rt_kernels.dynamics.two_crafts_record cimport CraftsRecord, places_of
 from rt_kernels.multibody.flexible cimport FlexibleTree
 from rt_kernels.multibody.flexible_algebra cimport backward_solve, cholesky, forward_solve
 from rt_kernels.multibody.flexible_recursion cimport (CONTINUOUS, SPHERICAL, Body, Composite, Model, accelerate,
@@ -113,16 +114,16 @@ from rt_kernels.parameters import Aux, Command, Parameter, checked
 cdef enum:
     ACTIVE = 0
     TARGET = 1
-    MAX_Q = 136                 # coordinates of a craft, the root's seven included
-    MAX_V = 128
-    MAX_BODIES = 64
-    MAX_JOINTS = 12             # of one degree of freedom, both craft together
+    MAX_V = 256                 # velocity coordinates of a craft, the root's six included
+    MAX_Q = 305                 # one more for the root, for each continuous and each spherical joint
+    MAX_BODIES = 128            # of a craft, places on bodies that bend included
+    MAX_JOINTS = 40             # of one degree of freedom, both craft together: as in the sample
     MAX_BALLS = 8               # spherical joints of a craft
-    MAX_THRUSTERS = 16
-    MAX_WHEELS = 4
-    MAX_SENSORS = 6
-    MAX_INTERFACES = 4
-    MAX_CHANGES = 16
+    MAX_THRUSTERS = 64          # of a craft, as in the sample
+    MAX_WHEELS = 16             # the same
+    MAX_SENSORS = 24            # of a craft
+    MAX_INTERFACES = 16         # of a craft
+    MAX_CHANGES = 32            # bits of `PairState.done`
     MAX_PROFILES = 16
     MAX_LOADS = 8               # both craft together
     MAX_PHASES = 16
@@ -286,7 +287,7 @@ cdef struct Actuators:
     const double *thrust
     const double *wheel_torque
     const double *joint_target
-    unsigned int joints         # bits: those that it commands
+    uint64_t joints             # bits: those that it commands
 
 # of one evaluation; nothing of it lives longer than a tick
 cdef struct Work:
@@ -322,6 +323,8 @@ cdef struct Self:
     Flat flat
     Work work[2]
     int modes                   # modal coordinates that are channels, of both craft
+    int width[10]               # of the record's channels, and of all of them
+    int channels
 
 
 # ---------------------------------------------------------------------------------------------------------------- the whole craft
@@ -1106,10 +1109,11 @@ cdef void one_step(Self *self, const Sample *o, int joined, double later) noexce
     cdef bint changed
     cdef int k
     own.control, own.thrust, own.wheel_torque = wrench(o.control_A), o.thruster_A, o.wheel_torque_A
-    own.joint_target, own.joints = o.joint_target, o.joint_controlled
+    own.joint_target, own.joints = o.joint_target, o.joint_controlled[0] | <uint64_t>o.joint_controlled[1] << 32
     begin_craft(p, s, w, ACTIVE, &own)
     own.control, own.thrust, own.wheel_torque = wrench(o.control_T), o.thruster_T, o.wheel_torque_T
-    own.joint_target, own.joints = o.joint_target + p.craft[ACTIVE].n_joints, o.joint_controlled >> p.craft[ACTIVE].n_joints
+    own.joint_target += p.craft[ACTIVE].n_joints
+    own.joints >>= p.craft[ACTIVE].n_joints
     begin_craft(p, s, w, TARGET, &own)
     load_named_bodies(p, s, w, o, later)
     for k in range(2):
@@ -1317,7 +1321,7 @@ cdef inline void take_place(const CraftParams *p, const CraftState *s, double *X
 
 cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     cdef Self *self = <Self *>self_
-    cdef CraftsRecord *record = <CraftsRecord *>aux
+    cdef CraftsRecord record = places_of(aux, self.width)
     cdef const Params *p = &self.flat.params
     cdef PairState *s = &self.flat.state
     cdef Work *w = self.work
@@ -1332,7 +1336,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
         n = 1
     elapsed = n * p.period
     memset(sample.A_TA, 0, sizeof(sample.A_TA))
-    memset(record, 0, sizeof(CraftsRecord))
+    memset(aux, 0, self.channels * sizeof(double))
     watch_phase(s, sample)
     for k in range(2):
         memset(w[k].torque, 0, sizeof(w[k].torque))
@@ -1342,7 +1346,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
         for i in range(n):
             one_step(self, sample, sample.motion == MOTION_JOINED, -p.period * (n - 1 - i))
             if i == n - 1:
-                record_loads(p, w, record)
+                record_loads(p, w, &record)
             end_step(self)
         X_TA = compose(inverse(w[TARGET].X_port), w[ACTIVE].X_port)
         if s.joined:
@@ -1386,9 +1390,9 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     put(L, sample.momentum + 3)
     # in the frame of the common centre of mass
     sample.kinetic_energy -= 0.5 * dot(P, P) / (p.craft[ACTIVE].mass + p.craft[TARGET].mass)
-    record_joints(p, s, w, record)
+    record_joints(p, s, w, &record)
     if self.modes:
-        record_modes(p, s, self.modes, aux + sizeof(CraftsRecord) // sizeof(double))
+        record_modes(p, s, self.modes, aux + self.channels)
     sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.keys.range_max, s.joined)
     for k in range(2):
         sample.joint_energy[k] = s.craft[k].joint_energy
@@ -1477,7 +1481,7 @@ cdef class TwoCrafts(StagePart):
     """Dynamics of two free spacecraft, each any tree of rigid and flexible bodies (`rt_kernels.model.craft.Craft`); a vehicle without one
     is rigid. Raises ValueError for a craft that is no free-flyer, counts above the limits, unknown names, and a mass that disagrees.
 
-    .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
+    LIMITS: how many of each thing a craft may have, of joints both together. .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
     .interfaces, .modes: names in the order of the channels, "active arm_1", "target wing 2"; .joint_targets: of each joint, least and
     largest target with its unit by the code of the mode, None where the mode has none; .notes: the names in words, for the log. For a
     control that looks at channels: .named: channel or field -> names of what its numbers are of, and how many each has; .driven: joints
@@ -1508,9 +1512,12 @@ cdef class TwoCrafts(StagePart):
     CONTEXT = ("period_s", "vehicles", "start", "orbit")
     FLIES = ("joints", "modes of its bodies", "wheels", "thrusters", "sensors", "interfaces", "step")
     FREE_VEHICLES = True
+    LIMITS = {"joints of one degree of freedom": MAX_JOINTS, "spherical joints": MAX_BALLS, "velocity coordinates": MAX_V,
+              "bodies, places on flexible bodies included": MAX_BODIES, "thrusters": MAX_THRUSTERS, "wheels": MAX_WHEELS,
+              "sensors": MAX_SENSORS, "interfaces": MAX_INTERFACES}
     READS = {"profiles": with_data}
     cdef Self c
-    cdef dict __dict__          # AUX with the modal channels, where there are any
+    cdef dict __dict__          # AUX as wide as the crafts need
     cdef double[:, ::1] points
     cdef readonly tuple trees
     cdef readonly tuple joints
@@ -1544,21 +1551,17 @@ cdef class TwoCrafts(StagePart):
                 raise ValueError(f"{side} craft: mass_kg of the vehicle is {vehicle.mass_kg:.12g} kg, its bodies have "
                                  f"{p.craft[k].mass:.12g} kg: give both the same mass")
         self.trees = tuple(trees)
-        for what, names, limit in (("joints of one degree of freedom", self.joints, MAX_JOINTS), ("sensors", self.sensors, MAX_SENSORS),
-                                   ("interfaces", self.interfaces, MAX_INTERFACES)):
-            _limit(f"{what} of both craft", len(names), limit)
+        _limit("joints of one degree of freedom of both craft", len(self.joints), MAX_JOINTS)
         self._fill_changes(keys["joint_changes"], profiles)
         modes = tuple(f"{side} {link.name} {number + 1}" for side, tree in zip(SIDES, trees, strict=True) for link in tree.links
                       for number in range(link.body.n_modes))
         self.modes = modes if keys["modal_channels"] == "all" else ()
         self.c.modes = len(self.modes)
-        if self.modes:
-            self.AUX = (*AUX, Aux("modal_coordinate", "-", "modal coordinates of the active craft's bodies, then of the target craft's, in "
-                                  "the order of the part's notes", len(modes)), Aux("modal_rate", "1/s", "their rates", len(modes)))
         self.notes = tuple(f"{what} {', '.join(names)}" for what, names in
                            (("joints", self.joints), ("sensors", self.sensors), ("interfaces", self.interfaces),
                             ("modes", self.modes)) if names)
         self._fill_named(vehicles, keys["joint_changes"])
+        self._fill_widths()
         self.plug.self = &self.c
         self.plug.self_size = 0
         self.plug.state = &self.c.flat.state
@@ -1587,7 +1590,6 @@ cdef class TwoCrafts(StagePart):
         tree = FlexibleTree([replace(link, armature=0.0, stiffness=0.0, damping=0.0) for link in links], rates=craft.rates)
         w.model = &tree.model
         _limit(f"{where}: bodies, places on flexible bodies included", tree.model.n, MAX_BODIES)
-        _limit(f"{where}: coordinates", tree.nq, MAX_Q)
         _limit(f"{where}: velocity coordinates", tree.nv, MAX_V)
         p.bodies, p.nq, p.nv, p.nj = tree.model.n, tree.nq, tree.nv, tree.nj
         p.mass = sum(link.body.mass for link in links)
@@ -1697,6 +1699,21 @@ cdef class TwoCrafts(StagePart):
             self.named |= dict.fromkeys((f"wheel_torque_{side}", f"wheel_rate_{side}"), (tuple(wheel.name for wheel in wheels), 1))
             self.named[f"thruster_{side}"] = tuple(thruster.name for thruster in thrusters), 1
         self.driven = tuple(driven)
+
+    def _fill_widths(self):
+        """AUX of this run: a channel is as wide as the crafts need, and no narrower than the table says; then the modes' channels."""
+        cdef int i
+        found = []
+        for one in AUX:
+            names, each = self.named.get(one.name, ((), 0))
+            found.append(replace(one, count=max(one.count, each * len(names))))
+        for i in range(len(found)):
+            self.c.width[i] = found[i].count
+            self.c.channels += found[i].count
+        if self.modes:
+            found += [Aux("modal_coordinate", "-", "modal coordinates of the active craft's bodies, then of the target craft's, in the "
+                          "order of the part's notes", len(self.modes)), Aux("modal_rate", "1/s", "their rates", len(self.modes))]
+        self.AUX = tuple(found)
 
     def _stops(self, int k, FlexibleTree tree, q):
         """Spring and damper of the stops, from what each joint alone has to move at the start."""

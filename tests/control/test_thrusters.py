@@ -148,7 +148,7 @@ def test_the_wrench_is_the_resultant_at_the_centre_of_mass():
     for _ in range(50):
         one.step(sample)
         force, moment = np.zeros(3), np.zeros(3)
-        for thruster, thrust in zip(craft.thrusters, sample["thruster_A"][0], strict=True):
+        for thruster, thrust in zip(craft.thrusters, sample["thruster_A"][0], strict=False):
             on = thruster.body == "bus"
             f = thrust * (thruster.direction if on else R @ thruster.direction)
             p = thruster.position if on else R @ thruster.position + [1.0, 2.0, -0.5]
@@ -291,7 +291,7 @@ def test_the_target_craft_holds_its_own_attitude():
     flight = Flight(control, Vehicles(STATION, ship), np.zeros(3))
     attitude, moments, _ = flight.fly(200.0, [0.0, 0.0, -0.5], craft="T")
     assert np.abs(attitude).max() < 0.1 and moments[:, 2].sum() * PERIOD == pytest.approx(100.0, rel=0.1)
-    assert not flight.sample["control_A"].any() and not flight.sample["thruster_A"].any() and flight.sample["thruster_T"].shape == (1, 16)
+    assert not flight.sample["control_A"].any() and not flight.sample["thruster_A"].any() and flight.sample["thruster_T"].shape == (1, 64)
     drift = Flight(part(STATION, ship, active_attitude="off"), Vehicles(STATION, ship), np.zeros(3))
     assert np.abs(drift.fly(200.0, [0.0, 0.0, -0.5], craft="T")[0]).max() > 10.0
 
@@ -420,7 +420,7 @@ def test_wheels_hold_the_attitude_with_the_frequency_and_damping_asked_for(name)
     shape = np.exp(-z * W * t) * (np.cos(b * t) + z * W / b * np.sin(b * t))
     np.testing.assert_allclose(angles, shape[:, None] * angle, atol=0.02 * np.abs(angle).max())
     # what the craft gets is what the wheels take
-    reaction = -samples[f"wheel_torque_{name}"] @ AXES
+    reaction = -samples[f"wheel_torque_{name}"][:, : len(AXES)] @ AXES
     np.testing.assert_allclose(samples[f"control_{name}"], np.hstack([np.zeros_like(reaction), reaction]), atol=1e-12)
     assert reaction.any() and not samples["control_T" if name == "A" else "control_A"].any()
     assert np.abs(body.A @ body.h + body.I @ body.rate()).max() < 1e-12
@@ -445,7 +445,7 @@ def test_motors_and_momentum_have_limits():
 @pytest.mark.parametrize(
     ("vehicle", "keys", "words"),
     [
-        (rigid([*couples(), *(Thruster(f"x{k}", "body", np.zeros(3), np.eye(3)[0], 1.0) for k in range(5))]), {}, "17 thrusters, limit 16"),
+        (rigid([*couples(), *(Thruster(f"x{k}", "body", np.zeros(3), np.eye(3)[0], 1.0) for k in range(53))]), {}, "65 thrusters, limit 64"),
         (rigid(couples()[:6]), {}, "its 6 thrusters cannot give moment"),
         (rigid(), {}, "its 0 thrusters cannot give moment"),
         (rigid(couples(delay_s=0.9)), {"period": 1e-3}, r"delay_s: 0.9 s are 900 ticks, limit 511"),

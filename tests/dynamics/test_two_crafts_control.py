@@ -29,7 +29,7 @@ def of(aux, what, joint):
 def test_a_torque_acts_on_the_joint_that_is_named(order):
     """And on no other, not beyond the drive's effort, and only while it is commanded."""
     vehicles = crafts(order, link1={"mode": "driven", "effort": 9.0})
-    torques = np.array([5.0, 7.0, 5.0, 5.0, -20.0, 5.0, *[0.0] * 6])
+    torques = np.array([5.0, 7.0, 5.0, 5.0, -20.0, 5.0, *[0.0] * 34])
     _, aux = fly(make(vehicles), 300, STILL, joint_target=torques, joint_controlled=lambda k: 0b010010 if k < 200 else 0)
     np.testing.assert_allclose(of(aux, "torque", 1)[1:201], 7.0, rtol=1e-12)
     np.testing.assert_allclose(of(aux, "torque", 4)[1:201], -9.0, rtol=1e-12)
@@ -43,7 +43,7 @@ def test_a_servo_goes_to_its_target_as_fast_as_its_drive(order):
     """A ramp of that slope, behind which the joint lags by what its own damper asks of the spring; then its stop, where it stays when it is
     left alone."""
     vehicles = crafts(order, link0=SERVO)
-    targets = np.array([0.9, *[0.0] * 11])
+    targets = np.array([0.9, *[0.0] * 39])
     _, aux = fly(make(vehicles), 1500, STILL, joint_target=targets, joint_controlled=lambda k: 1 if k < 1200 else 0)
     x, rate = of(aux, "position", 0), of(aux, "rate", 0)
     # the spring is taken between the place at the beginning, or in the middle, of a step and the reference at its end
@@ -61,7 +61,7 @@ def test_the_reference_begins_where_its_path_stands(order):
     free = make(crafts(order, link0=SERVO | {"rate": 1e3}), joint_changes=[joint])
     _, expected = fly(free, 500, STILL)
     here = of(expected, "position", 0)[300]
-    _, aux = fly(part, 500, STILL, joint_target=np.array([here, *[0.0] * 11]), joint_controlled=lambda k: int(k >= 300))
+    _, aux = fly(part, 500, STILL, joint_target=np.array([here, *[0.0] * 39]), joint_controlled=lambda k: int(k >= 300))
     assert (of(aux, "position", 0)[:301] == of(expected, "position", 0)[:301]).all()
     assert np.abs(np.diff(of(aux, "position", 0))).max() < 2.0 * np.abs(np.diff(of(expected, "position", 0))).max()
     assert of(aux, "position", 0)[-1] == pytest.approx(here, abs=0.02)
@@ -71,13 +71,13 @@ def test_the_reference_begins_where_its_path_stands(order):
 @pytest.mark.parametrize("mode", ["locked", "free", "given"])
 def test_a_joint_that_is_not_driven_takes_no_command(order, mode):
     vehicles = crafts(order, link0={"mode": mode})
-    commanded, left = (fly(make(vehicles), 100, STILL, joint_target=np.full(12, 0.7), joint_controlled=mask) for mask in (0xFFF, 0))
+    commanded, left = (fly(make(vehicles), 100, STILL, joint_target=np.full(40, 0.7), joint_controlled=mask) for mask in (0xFFF, 0))
     assert (commanded[1] == left[1]).all() and (commanded[0]["X_TA"] == left[0]["X_TA"]).all()
 
 
 def test_skipped_periods_are_steps_of_the_reference(order="first_order"):
     vehicles = crafts(order, link0=SERVO)
-    fields = {"joint_target": np.array([0.9, *[0.0] * 11]), "joint_controlled": 1}
+    fields = {"joint_target": np.array([0.9, *[0.0] * 39]), "joint_controlled": 1}
     _, each = fly(make(vehicles), 400, STILL, **fields)
     _, fourth = fly(make(vehicles), 100, STILL, periods=4, **fields)
     np.testing.assert_allclose(of(fourth, "position", 0)[1:], of(each, "position", 0)[4::4], atol=1e-12)
@@ -85,7 +85,7 @@ def test_skipped_periods_are_steps_of_the_reference(order="first_order"):
 
 def test_the_operator_takes_the_joint_away():
     vehicles = crafts("first_order", link1={"mode": "driven"})
-    _, aux = fly(make(vehicles), 200, STILL, joint_target=np.full(12, 3.0), joint_controlled=2, **command(100, 0, 1, MODE["locked"]))
+    _, aux = fly(make(vehicles), 200, STILL, joint_target=np.full(40, 3.0), joint_controlled=2, **command(100, 0, 1, MODE["locked"]))
     assert of(aux, "torque", 1)[50] == pytest.approx(3.0, rel=1e-12) and np.ptp(of(aux, "position", 1)[110:]) == 0.0
 
 

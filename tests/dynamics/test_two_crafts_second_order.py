@@ -281,7 +281,7 @@ def test_friction_stops_a_joint_and_gives_no_energy():
 
 def test_wheels_and_sensors_fly_with_it():
     """Momentum of a wheel and the craft's, as with the first order."""
-    torque = np.array([0.4, 0.0, 0.0, 0.0])
+    torque = np.array([0.4, *[0.0] * 15])
     axis = np.array([0.0, 0.6, 0.8])
     both = [fly(make(pair(craft)), 1000, np.zeros(6), wheel_torque_A=torque, control_A=np.concatenate([np.zeros(3), -0.4 * axis]))
             for craft in (equipped(), second(equipped()))]  # fmt: skip

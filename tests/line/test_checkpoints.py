@@ -129,7 +129,7 @@ def test_a_state_that_no_run_can_have_is_refused_by_name_and_nothing_is_changed(
     test.line.clock.extend(40)
     run(test)
     kept = take(test, build_id(), "test")
-    head = 16 * 32 + 512 * 2  # behind sixteen valves and the queue: the place in it
+    head = 64 * 32 + 512 * 8  # behind the valves and the queue: the place in it
     finite = len(kept.parts["stage.dynamics"]) // 2 // 8 * 8
     for number in (2**31 - 1, -1, 512):
         word = number.to_bytes(4, "little", signed=True)

@@ -14,11 +14,12 @@ FORMER = {present: former for former, present in FORMER_FIELDS.items()}
 
 
 def former_schema():
-    """Ours, without some fields, others under their former name, one with another length, in another order."""
+    """Ours, without some fields, others under their former name, one shorter, one longer, in another order."""
     lines = ros2_schema(AUX).splitlines()
     kept = [line for line in lines if not any(f"# {name} " in line for name in LATER)]
     kept = [line.replace("# control_A ", f"# {FORMER['control_A']} ") for line in kept]
     kept = [line.replace("float64[8] signal_analog", "float64[4] signal_analog") for line in kept]
+    kept = [line.replace("float64[24] tuned", "float64[26] tuned") for line in kept]
     return "\n".join([*kept[1::-1], *kept[2:]]) + "\n"
 
 
@@ -34,9 +35,9 @@ def former_records(n=7):
 def test_fields_are_found_by_name():
     theirs = former_records()
     ours, absent = converted(theirs)
-    assert ours.dtype == record_dtype(AUX) and absent == {*LATER, "signal_analog"}
+    assert ours.dtype == record_dtype(AUX) and absent == {*LATER, "tuned"}
     assert ours["control_A"].tobytes() == theirs["control_C"].tobytes() and ours["tick"].tolist() == list(range(7))
-    assert (ours["aux"] == 8.0).all()
+    assert (ours["aux"] == 8.0).all() and (ours["signal_analog"] == [4.0] * 4 + [0.0] * 4).all()
     for name in absent:
         assert (ours[name] == INITIAL.get(name, 0)).all()
     stored, ours[CRC_FIELD] = ours[CRC_FIELD].copy(), 0

@@ -40,7 +40,7 @@ PLACE = re.compile(r"(\w+)(?:\[([^\[\]]*)\])?(?:\[([^\[\]]*)\])?(?:\.(\w*))?")
 
 class Place(NamedTuple):
     """A place of a sample: offset in bytes, kind of number there, mask of a bit (0: the whole number). CHANNEL: the offset is the number of
-    the dynamics part's channel. JOINT: the mask is that of the joint in `joint_controlled`. ACTUATOR: mask in `control_status` of one at
+    the dynamics part's channel. JOINT: the mask is that of the joint in its word of `joint_controlled`. ACTUATOR: mask in `control_status` of one at
     its limit, target 1 on the target craft, wrench (6,) of a unit at and in the craft's centre of mass, low and high: what it gives;
     of a wheel inertia about its axis and momentum that it takes."""
 
@@ -174,7 +174,7 @@ def place(text: Any, writers: Sequence[str], dynamics: Any = None) -> Place:
     element = _element(name, of, number, base.shape[0] if base.shape else 1, dynamics)
     offset, kind = LAYOUT[name][1] + element * base.base.itemsize, KINDS[base.base.str[1:]]
     if name == "joint_target":
-        return Place(offset, JOINT, 1 << element)
+        return Place(offset, JOINT, 1 << element % 32)
     if WRITER[name] == ROLE and of is not None and not of.isdecimal():
         limited = BITS["control_status"]["wheel_limited" if name.startswith("wheel") else "thrust_limited"]
         return Place(offset, ACTUATOR, limited, int(name.endswith("T")), *dynamics.actuators[name][element])

@@ -82,7 +82,7 @@ cdef enum:
 cdef struct Wire:
     int offset          # in the sample, bytes; CHANNEL: number of the channel
     int kind
-    uint32_t mask       # of a bit; JOINT: in joint_controlled; ACTUATOR: in control_status, at its limit
+    uint32_t mask       # of a bit; JOINT: in its word of joint_controlled; ACTUATOR: in control_status, at its limit
     int target          # ACTUATOR: 1 of the target craft
     double wrench[6]    # ACTUATOR: of a unit, at and in the centre of mass
     double low          # and what it gives
@@ -148,7 +148,7 @@ cdef inline void put(Sample *o, const Wire *w, double value) noexcept nogil:
         return
     (<double *>at)[0] = value
     if w.kind == JOINT:
-        o.joint_controlled |= w.mask
+        o.joint_controlled[(<double *>at - o.joint_target) >> 5] |= w.mask
 
 
 cdef inline bint is_full(const Sample *o, const Wire *w, const double *at, double torque) noexcept nogil:

@@ -247,7 +247,7 @@ def test_where_things_of_the_crafts_stand():
         ("outputs", "joint_target[0]", "limit one of joint_target[active shoulder]"),
         ("outputs", "joint_controlled.joint1", "limit one of joint_target[active shoulder]"),
         ("outputs", "wheel_torque_A[y]", "limit one of wheel_torque_A[x]"),
-        ("outputs", "wheel_torque_T[x]", "limit an index 0...3 of wheel_torque_T"),
+        ("outputs", "wheel_torque_T[x]", "limit an index 0...15 of wheel_torque_T"),
         ("outputs", "joint_position[active shoulder]", "limit a field of control (the table"),
     ],
 )  # fmt: skip

@@ -167,12 +167,12 @@ def test_it_reads_channels_and_writes_joints_and_actuators(build, tmp_path, vers
     sample = np.zeros(1, SAMPLE_DTYPE)
     sample["periods"] = 1
     part.step(sample)
-    assert not sample["wheel_torque_A"].any() and sample["joint_controlled"][0] == 4  # in no line
+    assert not sample["wheel_torque_A"].any() and sample["joint_controlled"][0].tolist() == [4, 0]  # in no line
     part.look_at(channels)
     part.step(sample)
     position, rate, drift = at["joint_position"] + 2.0, at["sensor_rate"] + 3.0, at["latch_drift"] + 1.0
-    assert sample["wheel_torque_A"][0].tolist() == [-position, 0.0, 0.0, 0.0] and not sample["control_status"]
-    assert sample["joint_target"][0].tolist() == [0.0, 0.0, -rate, *[0.0] * 9] and sample["joint_controlled"][0] == 4
+    assert sample["wheel_torque_A"][0].tolist() == [-position, *[0.0] * 15] and not sample["control_status"]
+    assert sample["joint_target"][0].tolist() == [0.0, 0.0, -rate, *[0.0] * 37] and sample["joint_controlled"][0].tolist() == [4, 0]
     assert sample["control_A"][0] == pytest.approx([0.0, 0.0, 0.0, 0.0, -drift + 0.6 * position, 0.8 * position], rel=1e-14)
     assert not sample["thruster_T"].any() and not sample["control_T"].any()
     channels[:], sample["control_request"] = 1e3, PRESS
@@ -205,7 +205,7 @@ def test_joints_are_left_alone_after_a_failure(build, tmp_path):
     made = factory.keys(tmp_path, 2, {"fail": 3, "fail_time": 2 * PERIOD})
     made["outputs"] = {"torque[0]": "joint_target[active shoulder]"}
     samples, _ = flown(build(made=made, dynamics=test_description.DYNAMICS), *course(4))
-    assert samples["joint_controlled"].tolist() == [1, 1, 0, 0] and not samples["joint_target"][2:].any()
+    assert samples["joint_controlled"].tolist() == [[1, 0], [1, 0], [0, 0], [0, 0]] and not samples["joint_target"][2:].any()
 
 
 # ----------------------------------------------------------------------------------------------------------------- how it fails
