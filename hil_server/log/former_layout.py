@@ -1,8 +1,8 @@
 """Logs of an earlier table of channels: read by the names that their own schema gives, as records of today's table.
 
-A field that was renamed is found by its former name; one that had fewer numbers is 0 behind them. A field that the log does not have, or has
-with another type, holds its value before the first tick and is `absent`: nothing compares it. The checksums are those of the records as they were written; the converted records
-get new ones, so damage has to be looked for before.
+A field that was renamed is found by its former name; one that had fewer numbers is 0 behind them. A field that the log does not have, or
+has with another type, holds its value before the first tick and is `absent`: nothing compares it. The checksums are those of the records as
+they were written; the converted records get new ones, so damage has to be looked for before.
 """
 
 import re

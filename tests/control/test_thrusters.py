@@ -445,7 +445,8 @@ def test_motors_and_momentum_have_limits():
 @pytest.mark.parametrize(
     ("vehicle", "keys", "words"),
     [
-        (rigid([*couples(), *(Thruster(f"x{k}", "body", np.zeros(3), np.eye(3)[0], 1.0) for k in range(53))]), {}, "65 thrusters, limit 64"),
+        (rigid([*couples(), *(Thruster(f"x{k}", "body", np.zeros(3), np.eye(3)[0], 1.0) for k in range(53))]), {},
+         "65 thrusters, limit 64"),
         (rigid(couples()[:6]), {}, "its 6 thrusters cannot give moment"),
         (rigid(), {}, "its 0 thrusters cannot give moment"),
         (rigid(couples(delay_s=0.9)), {"period": 1e-3}, r"delay_s: 0.9 s are 900 ticks, limit 511"),

@@ -676,7 +676,7 @@ def test_how_long_a_drive_was_enabled_without_a_frame(happened, killed_ms, unatt
 
 
 @pytest.mark.parametrize(("profile", "enabled", "down", "fault"), [("cia402", 0x27, 0x23, 0x08), ("cia408", 0xF, 0xB, 0x3)])
-def test_a_drive_that_goes_off_by_itself_is_told_from_one_that_is_led_down(profile, enabled, down, fault):
+def test_a_drive_that_goes_off_by_itself_differs_from_one_that_is_led_down(profile, enabled, down, fault):
     for last, found in ((down, False), (fault, True)):
         happened = [(1, down), (2, None), (2, enabled), (3, None), (3, last)]
         assert by_their_watchdog(profile, logged(*happened, enabled=enabled)) == found

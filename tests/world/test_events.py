@@ -165,14 +165,14 @@ def test_ticks_that_are_not_counted_or_do_not_rise_are_seen(recovered):
     assert line == f"tick {again['tick'][650]} follows on {again['tick'][699]}"
 
 
-def test_a_record_that_waits_too_long_and_a_run_that_goes_on_are_seen(recovered):
+def test_a_record_that_waits_too_long_and_a_run_that_continues_are_seen(recovered):
     flight, config, log = recovered
     waits = replace(flight, events=[Event("stall", "telemetry", 0.0, amount=9_000_000_000)], ran_s=30.0, summary={"end": "captured"})
     assert len(list(without_record(waits, config, log))) == 2
     assert list(without_record(replace(waits, ran_s=4.5), config, log)) == []
 
 
-def test_what_an_operator_is_told_is_held_against_the_log(recovered):
+def test_an_answer_to_an_operator_is_held_against_the_log(recovered):
     flight, config, log = recovered
     recover, stop, resume = flight.answers
     assert recover.says["ok"] and recover.came_s > 2.5 and stop.says["ok"] and resume.says["kind"] == "held"
