@@ -340,6 +340,8 @@ def wrong_of_second(one: Attempt, unpressed: int) -> list[str]:
     """What is not as it should be of a run beside which another one was started."""
     found = [f"left: {name}" for name in one.left]
     refused = one.said_to_second.startswith("4 ") and "in use" in one.said_to_second
+    if one.code == 4 and not refused and any("in use by" in text for text in one.printed("err")):
+        return found  # the second came to the stand before the first
     if one.said_to_second and not refused:
         found.append(f"the second: {one.said_to_second}")
     if one.figure > REFUSED_WITHIN:

@@ -288,9 +288,9 @@ def stands(pid: int) -> bool:
     return False
 
 
-def kill(row: Row, part: str, after_s: float, stopped: bool) -> tuple[int, int, str]:
-    """Does it, so long after the part of the run began, and waits until the drives have judged. Returns when (0: the run had ended); when
-    the server stood, at the latest; and its last line."""
+def kill(row: Row, part: str, after_s: float, stopped: bool) -> tuple[int, int, int, str]:
+    """Does it, so long after the part of the run began, and waits until the drives have judged. Returns when (0: the run had ended); until
+    when a thread of the server ran; when it stood, at the latest; and its last line."""
     group = os.getpgid(row.server.pid)
     while part == "loop" and row.server.poll() is None and not row.looped.wait(0.01):
         pass
@@ -298,8 +298,8 @@ def kill(row: Row, part: str, after_s: float, stopped: bool) -> tuple[int, int, 
     while row.server.poll() is None and time.monotonic_ns() - began_ns < after_s * 1e9:
         time.sleep(0.001)  # the instant of the kill is what this row is about
     if row.server.poll() is not None:
-        return 0, 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
-    at = time.monotonic_ns()
+        return 0, 0, 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
+    sent = at = time.monotonic_ns()
     os.killpg(group, signal.SIGSTOP if stopped else signal.SIGKILL)
     # the thread that takes a stop has to run first, on a busy machine
     while stopped and row.server.poll() is None and not stands(row.server.pid):
@@ -309,7 +309,7 @@ def kill(row: Row, part: str, after_s: float, stopped: bool) -> tuple[int, int, 
     if stopped:
         os.killpg(group, signal.SIGCONT)
         row.server.wait(120.0)
-    return at, stood, ""
+    return sent, at, stood, ""
 
 
 def let_live(row: Row) -> tuple[int, str]:
@@ -397,10 +397,11 @@ def by_the_machine(pause: tuple[float, float], late: np.ndarray, limit_ns: float
            f"{ready * 1e-6:.2f} ms"  # fmt: skip
 
 
-def judge(states: np.ndarray, enabled: int, killed_ns: int, lost_ns: int) -> tuple[float, float, bool, float | None]:
-    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off; from
-    `lost_ns`, when loop or safety stage were lost, to the last edge of the watchdog's output [ms], None where its relay was not on."""
-    alive = states[states[:, 0] < killed_ns] if killed_ns else states
+def judge(states: np.ndarray, enabled: int, killed_ns: int, lost_ns: int, sent_ns: int = 0) -> tuple[float, float, bool, float | None]:
+    """Longest time without a frame of a server that nobody had stopped (`sent_ns`, where that was before it stood) [ms]; from the kill
+    until the last drive was off [ms]; all off; from `lost_ns`, when loop or safety stage were lost, to the last edge of the watchdog's
+    output [ms], None where its relay was not on."""
+    alive = states[states[:, 0] < (sent_ns or killed_ns)] if killed_ns else states
     unattended = float(alive[:, 5].max(initial=0)) * 1e-6
     if ((alive[:, 1] < AXES) & (alive[:, 2] == enabled) & (alive[:, 4] < 0)).any():
         unattended = np.inf  # before its first frame
@@ -451,12 +452,12 @@ def one(stand: Stand, kind: str, part: str, after_s: float, slow: str = "") -> O
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         row = Row(folder, stand, slow, after_s if kind == "insane" else -1.0)
-        sentinel, at, lost, words = Sentinel(), 0, 0, ""
+        sentinel, sent, at, lost, words = Sentinel(), 0, 0, 0, ""
         try:
             if kind == "insane" or not np.isfinite(after_s):
                 lost, words = let_live(row)
             else:
-                at, lost, words = kill(row, part, after_s, kind == "stop")
+                sent, at, lost, words = kill(row, part, after_s, kind == "stop")
         finally:
             ended_ns = time.monotonic_ns()
             if row.server.poll() is None:
@@ -464,10 +465,10 @@ def one(stand: Stand, kind: str, part: str, after_s: float, slow: str = "") -> O
             row.server.wait()
             states = row.end()
         late, enabled, period_ms = sentinel.end(), ENABLED[stand.profile], 1e3 / stand.rate_hz
-        unattended, latest, all_off, edge = judge(states, enabled, at, lost)
+        unattended, latest, all_off, edge = judge(states, enabled, at, lost, sent)
         powered = states[(states[:, 1] < AXES) & (states[:, 2] == enabled)]
         limit_ns = PERIODS * period_ms * 1e6
-        found = {} if kind == "insane" else {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, at, limit_ns)}
+        found = {} if kind == "insane" else {pause: by_the_machine(pause, late, limit_ns) for pause in pauses(states, sent, limit_ns)}
         whole = not at and not np.isfinite(after_s)
         tripped = not at and not found and kind != "insane" and by_their_watchdog(stand.profile, states)
         good = all_off and not tripped and latest <= OFF_MS and np.isfinite(unattended) and all(found.values())

@@ -195,7 +195,7 @@ class Segment:
         self.link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)  # slaves that are held up lose nothing
         self.link.bind((interface, ETHERTYPE))
         self.link.setblocking(False)
-        self.slaves, self.log = [Slave() for _ in positions], log
+        self.slaves, self.log, self.seen_ns = [Slave() for _ in positions], log, 0
         for n, (slave, position) in enumerate(zip(self.slaves, positions, strict=True)):
             # DL status: signal at port 0, at port 1 but of the last
             struct.pack_into("<H", slave.mem, 0x110, 0x5A31 if n < len(positions) - 1 else 0x5611)
@@ -203,17 +203,19 @@ class Segment:
 
     def live(self):
         """Answers what has come; what came late to this process is judged by when it arrived."""
-        offset = time.monotonic_ns() - time.time_ns()
+        now_ns = time.monotonic_ns()  # what has come until then is answered before
+        offset = now_ns - time.time_ns()
         with contextlib.suppress(BlockingIOError):
             while True:
                 frame, stamps, _, _ = self.link.recvmsg(2000, 64)
                 seconds, ns = struct.unpack("=qq", stamps[0][2])
                 if not frame[6] & 2:
                     self.take(frame, seconds * 1_000_000_000 + ns + offset)
-        self.look(time.monotonic_ns())
+        self.look(max(now_ns, self.seen_ns))
 
     def take(self, frame, came_ns):
         """One frame of the master."""
+        self.seen_ns = came_ns
         self.look(came_ns)
         if carries_outputs(frame):
             for axis, slave in enumerate(self.slaves):

@@ -363,8 +363,9 @@ class LiveBus(Bus):
         self.socket.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
 
     def live(self) -> None:
-        """Answers what has come, and lives up to now."""
-        offset = time.monotonic_ns() - time.time_ns()
+        """Lives up to now: what has come until then is answered before."""
+        now_ns = time.monotonic_ns()
+        offset = now_ns - time.time_ns()
         with contextlib.suppress(BlockingIOError):
             while True:
                 raw, stamps, _, self.master = self.socket.recvmsg(64, 64)
@@ -377,7 +378,7 @@ class LiveBus(Bus):
                     self.log.frame(axis, came)
                 self.send(self.answers(frame))
                 self._look(came)
-        self._pass_until(time.monotonic_ns())
+        self._pass_until(now_ns)
 
     def _pass_until(self, at_ns: int) -> None:
         """A millisecond at a time: what a drive does of itself is logged when it was due."""
