@@ -15,8 +15,8 @@ KNOWN = {
     "drivers/drives/test_ethercat_axes.py": (0, 4, "gives up when the axes' own thread never answers; a frame leaves between two readings"),
     "drivers/drives/test_ethercat_wire.py": (1, 0, "the cycle of the line, whose other end is a process"),
     "drivers/peers/ethercat_faults.py": (0, 4, "when a frame was sent and came: a delay on the line has a lower bound"),
-    "drivers/peers/ethercat_segment_small.py": (0, 6, "the clock of a peer of its own"),
-    "drivers/peers/stand.py": (0, 6, "the same, for a server in another process"),
+    "drivers/peers/ethercat_segment_small.py": (0, 5, "the clock of a peer of its own"),
+    "drivers/peers/stand.py": (0, 5, "the same, for a server in another process"),
     "drivers/plain_stand.py": (0, 3, "the stand's time: the machine's, and what passed at once"),
     "drivers/simulated/sensor_emulators/test_sensor_emulators.py": (0, 4, "a rate has an upper bound from both sides of the reading"),
     "drivers/simulated/test_stand_server.py": (1, 5, "stamps of a sample and of a frame; a delay that was asked for has a lower bound; a "

@@ -177,7 +177,7 @@ def words_of(verb: str, folder: Path, log: Path, ports: bool) -> list[str]:
 
 
 def free_ports(count: int) -> list[str]:
-    """Ports that nobody has."""
+    """Free ports of the loopback."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

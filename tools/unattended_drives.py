@@ -19,7 +19,7 @@ each: what was done and when, the longest time that an enabled drive had no setp
 then), how long after the kill the last drive was off or in fault, when the watchdog's output had changed last; then a table.
 
 A row is BAD when a drive was unattended for more than 3 periods of a living server, had been enabled before its first frame, was still
-enabled 100 ms after the kill, or at the end; when a drive's own watchdog ended a run that nobody had killed; when the watchdog's output
+enabled 100 ms after the kill, or at the end; when a drive's own watchdog ended a run that was not killed; when the watchdog's output
 changed later than 2 periods after the kill. Beside the rows a sentinel runs: a thread above the loop and the
 keeper, on their core, that does nothing but wake every half millisecond. Where the sentinel was late during a pause of more than 3 periods,
 and without that time the pause is none, the row is NOT JUDGED: whatever ran there would have been late; it is done again, three times at
@@ -201,8 +201,8 @@ class Stand:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(given, default=list).encode() + b"\n")
         process.stdin.flush()
-        said = json.loads(process.stdout.readline())
-        return process, said["tables"] if self.peers else self._tables(said), 0.0 if self.peers else 120.0
+        answer = json.loads(process.stdout.readline())
+        return process, answer["tables"] if self.peers else self._tables(answer), 0.0 if self.peers else 120.0
 
     def _peers(self) -> dict[str, object]:
         return {"profile": self.profile, "master_interface": MASTER, "interface": SLAVES}
@@ -313,7 +313,7 @@ def kill(row: Row, part: str, after_s: float, stopped: bool) -> tuple[int, int, 
 
 
 def let_live(row: Row) -> tuple[int, str]:
-    """Waits for the end of a run that nobody kills, or makes it. Returns when its loop lost its safety stage (0: it did not), and what
+    """Waits for the end of a run that is left alone, or makes it. Returns when its loop lost its safety stage (0: it did not), and what
     the server printed last."""
     try:
         printed, _ = row.server.communicate(timeout=LIVES_S)
@@ -398,7 +398,7 @@ def by_the_machine(pause: tuple[float, float], late: np.ndarray, limit_ns: float
 
 
 def judge(states: np.ndarray, enabled: int, killed_ns: int, lost_ns: int, sent_ns: int = 0) -> tuple[float, float, bool, float | None]:
-    """Longest time without a frame of a server that nobody had stopped (`sent_ns`, where that was before it stood) [ms]; from the kill
+    """Longest time without a frame of a server that runs (`sent_ns`, where that was before it stood) [ms]; from the kill
     until the last drive was off [ms]; all off; from `lost_ns`, when loop or safety stage were lost, to the last edge of the watchdog's
     output [ms], None where its relay was not on."""
     alive = states[states[:, 0] < (sent_ns or killed_ns)] if killed_ns else states
@@ -510,7 +510,7 @@ def again(stand: Stand, kind: str, part: str, after_s: float, slow: str = "") ->
 
 
 def instants(kind: str, free: Outcome, options: argparse.Namespace, rng: random.Random) -> list[tuple[str, float, str]]:
-    """(part of the run, s from its beginning, what is slow) of the rows of a kind. free: the run to its end that nobody touches."""
+    """(part of the run, s from its beginning, what is slow) of the rows of a kind. free: the run to its end that is left alone."""
     if kind == "slow_disk":
         return [("", np.inf, what) for what in SLOW]
     looped, off, ended = free.times_s
