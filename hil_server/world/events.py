@@ -28,6 +28,7 @@ OTHERS = 0.3  # share of the commands that come from a second desk
 STALLED = ("server", "loop", "stand", "telemetry", "drives keeper", "desks")
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
 AGAIN, DISTURBED = 0.3, 0.4  # shares of the recoveries
+UNHEARD = 0.1  # share of the seeds
 TOGETHER, JOINED = ("server", "telemetry", "desks"), 0.3
 ABORTED = 0.3  # share of the stalls in which the run is ended
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
@@ -81,6 +82,13 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
     for event in [event for event in found if event.kind == "stall"]:
         if draw.random() < ABORTED:
             found.append(Event("command", "abort", round(event.from_s + draw.uniform(0.0, min(1.0, 1e-9 * event.amount)), 4)))
+    # and a drive that comes up again falls silent on its way
+    if draw.random() < UNHEARD:
+        off = draw.uniform(0.3, length_s)
+        recover = Event("command", "recover", round(off + draw.uniform(1.2, 2.5), 4))
+        at = recover.from_s + draw.uniform(0.0, 0.06)
+        found += [Event("inject", f"drive_disabled:{draw.randint(0, 1)}", round(off, 4), round(off + 0.05, 4)), recover,
+                  Event("loss", "drives 0", round(at, 4), round(at + draw.uniform(0.02, 0.5), 4), direction=1)]  # fmt: skip
     return sorted(found, key=lambda event: event.from_s)
 
 
