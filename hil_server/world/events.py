@@ -135,14 +135,14 @@ def of_stand(events: Sequence[Event]) -> list[dict[str, object]]:
 
 
 class Answer(NamedTuple):
-    """What an operator was told: the command, who he is, when it was given and answered (s since the loop began), what the desk said; {}
-    and never, where it said nothing."""
+    """What the desk replied to an operator: the command, who he is, when it was given and answered (s since the loop began), the desk's reply; {} and
+    never, where it gave none."""
 
     command: str
     desk: int
     given_s: float
     came_s: float
-    says: dict[str, Any]
+    reply: dict[str, Any]
 
 
 class Actor:
@@ -191,9 +191,9 @@ class Actor:
                 return
             for end in ends:
                 with contextlib.suppress(zmq.Again):
-                    says = unpack(messages.received(end)[-1])
-                    given = self._answers[says["id"]]
-                    self._answers[says["id"]] = given._replace(came_s=1e-9 * (world.now_ns() - world.armed_ns()), says=says)
+                    reply = unpack(messages.received(end)[-1])
+                    given = self._answers[reply["id"]]
+                    self._answers[reply["id"]] = given._replace(came_s=1e-9 * (world.now_ns() - world.armed_ns()), reply=reply)
 
 
 class FaultyFile:

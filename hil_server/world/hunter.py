@@ -20,7 +20,7 @@ from hil_server.world.events import Event, drawn
 from hil_server.world.flight import Flight, fly
 from hil_server.world.oracles import violations
 
-# nobody listens, and the desk is at an address of this world
+# no listener, and the desk at an address of this world
 NO_BUS = ("telemetry.publish=''", "telemetry.hand_controller=''", "telemetry.command='tcp://127.0.0.1:*'")
 
 

@@ -30,7 +30,7 @@ SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed i
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
 HOME_S = 15.0  # from the loss of a record to the end of the run
 UNCOUNTED = 0  # ticks that begin or end while the keeper of the drives has their wires
-TAKEN_S = 0.05  # in which a command is taken, and the operator is told
+TAKEN_S = 0.05  # in which a command is taken, and the operator has the reply
 RECOVERY_ANSWERED_S = 4.5  # the answer to `recover` is how it went
 NOT_TAKEN = ("held", "not_taken", "full", "rate")  # kinds of refusals
 ACTS_S = 2.0  # after the answer a command that was not taken may come yet
@@ -200,16 +200,16 @@ def _heard(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndar
 def _al_status(here: np.ndarray, tick: np.ndarray, count: int, r: np.ndarray) -> Iterator[str]:
     """What the slaves say of their AL status is in the tick that hears it, for all, and for the axis that was asked."""
     mine = (here["heard"] == 1) & (here["id"] & ~NODE == HEARTBEAT) & (tick < count)
-    node, at, said = here[mine]["id"] & NODE, tick[mine], here[mine]["data"]
-    slaves = said[node == 0, 2].max(initial=0)
+    node, at, data = here[mine]["id"] & NODE, tick[mine], here[mine]["data"]
+    slaves = data[node == 0, 2].max(initial=0)
     for off, bit in (
-        ((node == 0) & ((said[:, 0] != AL_OPERATIONAL) | (said[:, 2] != slaves)), "bus_fault"),
-        ((node >= 1) & (node <= 6) & (said[:, 0] & 0x0F != AL_OPERATIONAL), "not_enabled"),
-        ((node >= 1) & (node <= 6) & (said[:, 0] & AL_ERROR != 0), "emergency"),
+        ((node == 0) & ((data[:, 0] != AL_OPERATIONAL) | (data[:, 2] != slaves)), "bus_fault"),
+        ((node >= 1) & (node <= 6) & (data[:, 0] & 0x0F != AL_OPERATIONAL), "not_enabled"),
+        ((node >= 1) & (node <= 6) & (data[:, 0] & AL_ERROR != 0), "emergency"),
     ):
         axis = np.maximum(node, 1).astype(int) - 1
         if (off := off & (r["drive_status"][at, axis] & DRIVE[bit] == 0)).any():
-            yield f"AL status 0x{said[off][0, 0]:02X} at tick {r['tick'][at[off][0]]}, and the log has no {bit}"
+            yield f"AL status 0x{data[off][0, 0]:02X} at tick {r['tick'][at[off][0]]}, and the log has no {bit}"
 
 
 def beats(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
@@ -278,28 +278,28 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
 
 
 def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """What an operator is told is so: a command that is called taken is in the log at the tick that is named, one that is called not taken
+    """What the desk replies is so: a command that is called taken is in the log at the tick that is named, one that is called not taken
     is not in it; and the desk answers in its time, unless somebody is stalled who has a part in it."""
     r = log.records
     at = 1e-9 * r["time_ns"]
-    reached = {a.says.get("tick") for a in flight.answers}
+    reached = {a.reply.get("tick") for a in flight.answers}
     on_time = all(e.kind not in ("stall", "kill") for e in flight.events)
     for a in flight.answers:
-        code, kind = CODES["command"][a.command], a.says.get("kind")
+        code, kind = CODES["command"][a.command], a.reply.get("kind")
         within = RECOVERY_ANSWERED_S if a.command == "recover" else TAKEN_S
         if on_time and a.given_s + within < flight.ran_s - SEEN_S and not a.came_s <= a.given_s + within:
             yield f"{a.command} of {a.given_s:.3f} s is answered at {a.came_s:.3f} s"
-        if a.says.get("ok"):
-            here = r["tick"] == a.says["tick"]
-            told = (r["command_code"] == code) & (r["command_sequence"] == a.says["sequence"])
+        if a.reply.get("ok"):
+            here = r["tick"] == a.reply["tick"]
+            told = (r["command_code"] == code) & (r["command_sequence"] == a.reply["sequence"])
             if here.any() and not (here & told).any():
-                yield f"{a.command} of {a.given_s:.3f} s is called taken at tick {a.says['tick']}, and the log has it not"
+                yield f"{a.command} of {a.given_s:.3f} s is called taken at tick {a.reply['tick']}, and the log has it not"
             elif here.any() and a.came_s < at[here][0] - TAKEN_S:
                 yield f"{a.command} of {a.given_s:.3f} s is called taken at {a.came_s:.3f} s, before its tick"
         elif kind in NOT_TAKEN:
             # beside an own one of the loop's, or one of the other desk
             acts = (r["command_code"] == code) & (at > a.given_s - START_S) & (at < a.came_s + ACTS_S) & (r["command_arg"][:, 0] >= 0)
-            own = [o for o in flight.answers if o is not a and o.command == a.command and (not o.says or o.says.get("kind") == "unhandled")]
+            own = [o for o in flight.answers if o is not a and o.command == a.command and (not o.reply or o.reply.get("kind") == "unhandled")]
             if acts.any() and not own and not reached.issuperset(r["tick"][acts].tolist()):
                 yield f"{a.command} of {a.given_s:.3f} s is called {kind}, and acts at tick {r['tick'][acts][0]}"
 
@@ -318,7 +318,7 @@ def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         places, newest = np.unique((f["wire"].astype(int) << 7 | f["id"] & NODE)[::-1], return_index=True)
         for place, k in zip(places, len(f) - 1 - newest, strict=True):
             if f["data"][k, 0] == ENABLED_WORD and f["data"][k, 1] == 0:
-                yield f"the last word to node {place & 0x7F} on {WIRES[place >> 7]} is to stay enabled"
+                yield f"the last that node {place & 0x7F} on {WIRES[place >> 7]} gets leaves it enabled"
     heard_s = 1e-9 * last["time_ns"] - SEEN_S
     if all(e.kind in ("command", "disk", "kill", "clock", "repeat") or e.lasts_until_s < heard_s for e in flight.events):
         for axis in range(6):

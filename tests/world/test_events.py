@@ -143,7 +143,7 @@ def test_a_recovery_that_fails_though_nothing_is_wrong_is_seen(recovered):
     assert list(recoveries(silent, config, SimpleNamespace(ticks=log.ticks, records=records))) == []
 
 
-def test_an_axis_that_is_enabled_elsewhere_or_told_to_stay_enabled_is_seen(recovered):
+def test_an_axis_that_is_enabled_elsewhere_or_left_enabled_is_seen(recovered):
     flight, config, log = recovered
     f = flight.frames.copy()
     told = np.flatnonzero((f["wire"] == 0) & (f["id"] == 0x201) & (f["heard"] == 0))
@@ -152,7 +152,7 @@ def test_an_axis_that_is_enabled_elsewhere_or_told_to_stay_enabled_is_seen(recov
     moved, enabled = frames(replace(flight, frames=f), config, log)
     assert "setpoint moves by" in moved and enabled.startswith("node 1 on drives 0: enabled at") and "counts from where it is" in enabled
     f["data"][told[-1], :2] = 0x0F, 0
-    assert list(end(replace(flight, frames=f), config, log)) == ["the last word to node 1 on drives 0 is to stay enabled"]
+    assert list(end(replace(flight, frames=f), config, log)) == ["the last that node 1 on drives 0 gets leaves it enabled"]
 
 
 def test_ticks_that_are_not_counted_or_do_not_rise_are_seen(recovered):
@@ -165,27 +165,27 @@ def test_ticks_that_are_not_counted_or_do_not_rise_are_seen(recovered):
     assert line == f"tick {again['tick'][650]} follows on {again['tick'][699]}"
 
 
-def test_a_record_that_waits_too_long_and_a_run_that_continues_are_seen(recovered):
+def test_a_record_that_waits_too_long_and_a_run_that_goes_on_are_seen(recovered):
     flight, config, log = recovered
     waits = replace(flight, events=[Event("stall", "telemetry", 0.0, amount=9_000_000_000)], ran_s=30.0, summary={"end": "captured"})
     assert len(list(without_record(waits, config, log))) == 2
     assert list(without_record(replace(waits, ran_s=4.5), config, log)) == []
 
 
-def test_an_answer_to_an_operator_is_held_against_the_log(recovered):
+def test_what_the_desk_replies_is_held_against_the_log(recovered):
     flight, config, log = recovered
     recover, stop, resume = flight.answers
-    assert recover.says["ok"] and recover.came_s > 2.5 and stop.says["ok"] and resume.says["kind"] == "held"
+    assert recover.reply["ok"] and recover.came_s > 2.5 and stop.reply["ok"] and resume.reply["kind"] == "held"
 
-    def seen(answer, **says):
-        answer = answer._replace(says={**answer.says, **says})
+    def seen(answer, **other):
+        answer = answer._replace(reply={**answer.reply, **other})
         return list(commands(replace(flight, answers=[answer]), config, log))
 
     assert seen(stop) == seen(resume) == []
-    (line,) = seen(stop, tick=stop.says["tick"] - 1)
-    assert line == f"stop of 4.500 s is called taken at tick {stop.says['tick'] - 1}, and the log has it not"
+    (line,) = seen(stop, tick=stop.reply["tick"] - 1)
+    assert line == f"stop of 4.500 s is called taken at tick {stop.reply['tick'] - 1}, and the log has it not"
     (line,) = seen(stop, ok=False, kind="not_taken", tick=None)
-    assert line == f"stop of 4.500 s is called not_taken, and acts at tick {stop.says['tick']}"
+    assert line == f"stop of 4.500 s is called not_taken, and acts at tick {stop.reply['tick']}"
     (line,) = seen(stop._replace(came_s=4.9))
     assert line == "stop of 4.500 s is answered at 4.900 s"
 
@@ -197,18 +197,18 @@ def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
     log, f = read_log(flight.log), flight.frames
     assert [*ticks(flight, config, log), *beats(flight, config, log)] == []
     of_node = (f["wire"] == 0) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000)
-    reported, heard = of_node & (f["id"] == 0x202) & (f["heard"] == 0), of_node & (f["id"] == 0x182) & (f["heard"] == 1)
-    assert reported.sum() == heard.sum() == 1
+    said, heard = of_node & (f["id"] == 0x202) & (f["heard"] == 0), of_node & (f["id"] == 0x182) & (f["heard"] == 1)
+    assert said.sum() == heard.sum() == 1
 
     def seen(frames):
         return "; ".join(ticks(replace(flight, frames=frames), config, log))
 
-    assert "node 2 is sent 2 setpoints at tick 490" in seen(np.insert(f, np.flatnonzero(reported), f[reported]))
-    assert "node 2 is sent 0 setpoints at tick 490" in seen(f[~reported])
+    assert "node 2 is sent 2 setpoints at tick 490" in seen(np.insert(f, np.flatnonzero(said), f[said]))
+    assert "node 2 is sent 0 setpoints at tick 490" in seen(f[~said])
     assert "node 2 is not heard at tick 490, and not lost" in seen(f[~heard])
     for place, words in ((2, "another setpoint"), (3, "another setpoint")):
         other = f.copy()
-        other["data"][reported, place] ^= 4
+        other["data"][said, place] ^= 4
         assert f"node 2 is sent {words} than the log has at tick 490, 1 ticks" in seen(other)
     if wire == "ethercat":
         (asked,) = np.flatnonzero((f["id"] == 0x700) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000))
