@@ -86,7 +86,7 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
     if draw.random() < UNHEARD:
         off = draw.uniform(0.3, length_s)
         recover = Event("command", "recover", round(off + draw.uniform(1.2, 2.5), 4))
-        at = recover.from_s + draw.uniform(0.0, 0.06)
+        at = recover.from_s + draw.uniform(0.0, 0.03)
         found += [Event("inject", f"drive_disabled:{draw.randint(0, 1)}", round(off, 4), round(off + 0.05, 4)), recover,
                   Event("loss", "drives 0", round(at, 4), round(at + draw.uniform(0.02, 0.5), 4), direction=1)]  # fmt: skip
     return sorted(found, key=lambda event: event.from_s)
