@@ -2,7 +2,7 @@
 PYTHON = .venv/bin/python
 FOLDER ?= tests
 
-.PHONY: help build test fast lint types generate docs snippets bench checked mutants demo clean
+.PHONY: help build test fast lint types generate docs snippets bench checked mutants planted demo clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -43,6 +43,9 @@ checked:         ## kernels with bounds checks, in a copy of their own, and the 
 
 mutants: build   ## do the tests bite? (long)
 	$(PYTHON) tools/mutate_kernels.py
+
+planted: build   ## does hil-server world find them? (long)
+	$(PYTHON) tools/mutate_kernels.py --planted
 
 demo:            ## a docking on the virtual stand
 	sh tools/demo.sh
