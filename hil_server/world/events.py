@@ -28,7 +28,7 @@ OTHERS = 0.3  # share of the commands that come from a second desk
 STALLED = ("server", "loop", "stand", "telemetry", "drives keeper", "desks")
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
 AGAIN, DISTURBED = 0.3, 0.4  # shares of the recoveries
-UNHEARD = 0.1  # share of the seeds
+UNHEARD, TWICE = 0.1, 0.1  # shares of the seeds
 TOGETHER, JOINED = ("server", "telemetry", "desks"), 0.3
 ABORTED = 0.3  # share of the stalls in which the run is ended
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
@@ -89,6 +89,13 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
         at = recover.from_s + draw.uniform(0.0, 0.03)
         found += [Event("inject", f"drive_disabled:{draw.randint(0, 1)}", round(off, 4), round(off + 0.05, 4)), recover,
                   Event("loss", "drives 0", round(at, 4), round(at + draw.uniform(0.02, 0.5), 4), direction=1)]  # fmt: skip
+    # and one that lost its set-up loses it a second time
+    if draw.random() < TWICE:
+        at, where = round(draw.uniform(0.3, 0.5 * length_s), 4), f"{'drive_restart' if wire == 'can' else 'al_error'}:{draw.randint(0, 1)}"
+        for _ in range(2):
+            recover = Event("command", "recover", round(at + draw.uniform(1.8, 2.5), 4))
+            found += [Event("inject", where, at, round(at + 0.05, 4)), recover]
+            at = round(recover.from_s + draw.uniform(2.2, 3.0), 4)
     return sorted(found, key=lambda event: event.from_s)
 
 
@@ -135,8 +142,8 @@ def of_stand(events: Sequence[Event]) -> list[dict[str, object]]:
 
 
 class Answer(NamedTuple):
-    """What the desk replied to an operator: the command, who he is, when it was given and answered (s since the loop began), the desk's reply; {} and
-    never, where it gave none."""
+    """What the desk replied to an operator: the command, who he is, when it was given and answered (s since the loop began), the reply;
+    {} and never, where there was none."""
 
     command: str
     desk: int

@@ -299,7 +299,8 @@ def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         elif kind in NOT_TAKEN:
             # beside an own one of the loop's, or one of the other desk
             acts = (r["command_code"] == code) & (at > a.given_s - START_S) & (at < a.came_s + ACTS_S) & (r["command_arg"][:, 0] >= 0)
-            own = [o for o in flight.answers if o is not a and o.command == a.command and (not o.reply or o.reply.get("kind") == "unhandled")]
+            others = [o.reply for o in flight.answers if o is not a and o.command == a.command]
+            own = [reply for reply in others if not reply or reply.get("kind") == "unhandled"]
             if acts.any() and not own and not reached.issuperset(r["tick"][acts].tolist()):
                 yield f"{a.command} of {a.given_s:.3f} s is called {kind}, and acts at tick {r['tick'][acts][0]}"
 
@@ -352,7 +353,7 @@ def recoveries(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     within = float(limits.get("recover_limit_s", RECOVERED_S)) + SEEN_S  # type: ignore[arg-type]
     for k in begun:
         till = at[k] + within
-        harm = [e for e in flight.events if not (e.kind == "command" and e.where == "recover")]
+        harm = [e for e in flight.events if e.where not in ("recover", "short")]
         if till > at[-1] or any(e.kind not in RECOVERABLE or (e.kind == "inject" and e.where.partition(":")[0] not in PASSING)
                                 or at[k] - OVER_S < e.lasts_until_s and e.from_s < till for e in harm):  # fmt: skip
             continue
