@@ -197,18 +197,18 @@ def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
     log, f = read_log(flight.log), flight.frames
     assert [*ticks(flight, config, log), *beats(flight, config, log)] == []
     of_node = (f["wire"] == 0) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000)
-    said, heard = of_node & (f["id"] == 0x202) & (f["heard"] == 0), of_node & (f["id"] == 0x182) & (f["heard"] == 1)
-    assert said.sum() == heard.sum() == 1
+    sent, heard = of_node & (f["id"] == 0x202) & (f["heard"] == 0), of_node & (f["id"] == 0x182) & (f["heard"] == 1)
+    assert sent.sum() == heard.sum() == 1
 
     def seen(frames):
         return "; ".join(ticks(replace(flight, frames=frames), config, log))
 
-    assert "node 2 is sent 2 setpoints at tick 490" in seen(np.insert(f, np.flatnonzero(said), f[said]))
-    assert "node 2 is sent 0 setpoints at tick 490" in seen(f[~said])
+    assert "node 2 is sent 2 setpoints at tick 490" in seen(np.insert(f, np.flatnonzero(sent), f[sent]))
+    assert "node 2 is sent 0 setpoints at tick 490" in seen(f[~sent])
     assert "node 2 is not heard at tick 490, and not lost" in seen(f[~heard])
     for place, words in ((2, "another setpoint"), (3, "another setpoint")):
         other = f.copy()
-        other["data"][said, place] ^= 4
+        other["data"][sent, place] ^= 4
         assert f"node 2 is sent {words} than the log has at tick 490, 1 ticks" in seen(other)
     if wire == "ethercat":
         (asked,) = np.flatnonzero((f["id"] == 0x700) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000))
