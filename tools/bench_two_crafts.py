@@ -1,7 +1,8 @@
 """Time of a tick of the dynamics part `two_crafts`: `python tools/bench_two_crafts.py [--json FILE]`.
 
 Free flight under a contact wrench, a rigid target craft, one core: a free-flyer with seven joints, a craft with a flexible boom of twelve
-modes, both also latched to the target and with the step of second order; beside them `two_bodies` with the same masses.
+modes, both also latched to the target and with the step of second order; two shipped crafts on either side, of 16 joints and 108 modes and
+of 19 joints and 104 modes; beside them `two_bodies` with the masses of the first.
 `StagePart.repeat` calls the step in C, without the GIL; processor time of the thread, least of the medians of several rounds, cases
 interleaved. Printed: microseconds a tick and the ratio to `two_bodies`; exit code 1 where a bound of the table below is missed.
 """
@@ -24,10 +25,14 @@ from rt_kernels.dynamics.two_bodies import TwoBodies  # noqa: E402
 from rt_kernels.dynamics.two_crafts import TwoCrafts  # noqa: E402
 from rt_kernels.layout import CODES, SAMPLE_DTYPE  # noqa: E402
 from rt_kernels.model.beam_elements import Section, straight_beam  # noqa: E402
-from rt_kernels.model.craft import Craft, CraftPort, JointSettings, Link  # noqa: E402
+from rt_kernels.model.craft import Craft, CraftPort, JointSettings, Link, at_rest  # noqa: E402
+from rt_kernels.model.craft_file import read_craft  # noqa: E402
 from rt_kernels.model.modes import ModalBody, clamped_modes  # noqa: E402
 
 BOUNDS_US = {"seven joints": 6.0, "twelve modes": 15.0}
+SHIPPED = {"station and ship": ("vehicles/ship_four_drives", "vehicles/station_twelve_joints"),
+           "arm on the station": ("manipulators/station_arm", "vehicles/station_module")}  # fmt: skip
+BOUNDS_US |= dict.fromkeys([*SHIPPED, *(f"{name}, latched" for name in SHIPPED)], 120.0)
 SECOND = ", second order"
 BOUND_SECOND = 2.2  # times the first order
 ROOT = ModalBody.rigid(6000.0, (0.1, 0.0, 0.0), (5000.0, 20000.0, 21000.0))
@@ -59,7 +64,19 @@ def case(part_class: type, craft: Craft | None, motion: str) -> tuple:
     """(part, sample, aux) in the middle of a flight."""
     mass = ROOT.mass if craft is None else sum(link.body.mass for link in craft.links)
     active = Vehicle(mass, np.diag([5000.0, 20000.0, 21000.0]).tolist(), [3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], craft=craft)
-    part = part_class(period_s=5e-4, vehicles=Vehicles(active, STATION), start=Start(IDENTITY, np.zeros(6)), range_max_m=1000.0)
+    return flown(part_class, Vehicles(active, STATION), motion)
+
+
+def shipped(name: str) -> Vehicle:
+    """A shipped craft."""
+    craft = read_craft(Path(__file__).parents[1] / "stand_configs" / f"{name}.toml")
+    rest = at_rest(craft)
+    return Vehicle(rest.mass, rest.inertia.tolist(), craft=craft)
+
+
+def flown(part_class: type, vehicles: Vehicles, motion: str) -> tuple:
+    """(part, sample, aux) of two vehicles in the middle of a flight."""
+    part = part_class(period_s=5e-4, vehicles=vehicles, start=Start(IDENTITY, np.zeros(6)), range_max_m=1000.0)
     sample = np.zeros(1, SAMPLE_DTYPE)
     sample["periods"], sample["X_TA_measured"], sample["V_TA_measured"] = 1, IDENTITY, [0.01, 0.002, 0.0, 1e-3, -1e-3, 2e-3]
     sample["motion"] = CODES["motion"]["close_loop"]
@@ -115,6 +132,8 @@ def main() -> int:
              "seven joints, latched": case(TwoCrafts, free_flyer(), "joined"), "twelve modes, latched": case(TwoCrafts, boom(), "joined")}
     cases |= {f"{name}{SECOND}": case(TwoCrafts, replace(craft, step="second_order"), "free")
               for name, craft in (("seven joints", free_flyer()), ("twelve modes", boom()))}  # fmt: skip
+    cases |= {f"{name}{end}": flown(TwoCrafts, Vehicles(*map(shipped, pair)), motion) for name, pair in SHIPPED.items()
+              for end, motion in (("", "free"), (", latched", "joined"))}  # fmt: skip
     us = measure(cases)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores; least of the medians of processor time, us a tick")
     missed = []

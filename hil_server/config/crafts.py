@@ -7,7 +7,8 @@ import numpy as np
 from hil_server import registry
 from hil_server.values import Given
 from rt_kernels.algebra.arrays import quat_from_matrix
-from rt_kernels.model.craft import DOCKING, Craft, at_rest, port_pose
+from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
+from rt_kernels.model.craft import DOCKING, ONE_DEGREE, Craft, at_rest, port_pose
 from rt_kernels.model.craft_file import CraftError, craft_of
 
 _KEPT = 8  # crafts made last: finite elements take seconds, and a configuration is looked at several times
@@ -48,6 +49,30 @@ def unfit(made: Craft) -> list[str]:
     if np.any(made.gravity):
         found.append(f"gravity_m_s2: {made.gravity.tolist()} m/s2, limit 0 for a vehicle")
     return found
+
+
+def in_a_run(made: Craft) -> tuple[dict[str, tuple[int, int]], list[str]]:
+    """What a run takes of a craft: of each kind of thing how many it has and how many the dynamics part `two_crafts` takes, and why no run
+    takes it as a vehicle, one line each, empty where one does."""
+    part = registry.part("dynamics", "two_crafts")
+    balls = sum(link.joint == "spherical" for link in made.links)
+    single = sum(link.joint in ONE_DEGREE for link in made.links)
+    bending = {link.name for link in made.links if link.body.n_modes}
+    things = (*made.ports, *made.thrusters, *made.sensors)
+    places = {(one.body, one.node) for one in things if one.node is not None and one.body in bending}
+    counts = (single, balls, 6 + single + 3 * balls + sum(link.body.n_modes for link in made.links), len(made.links) + len(places),
+              len(made.thrusters), len(made.wheels), len(made.sensors), len(made.interfaces))  # fmt: skip
+    found = {what: (count, limit) for count, (what, limit) in zip(counts, part.LIMITS.items(), strict=True)}
+    lacking = [made.lacks_control_body] if made.lacks_control_body else []
+    why = unfit(made) or lacking or [f"{what}: {count}, limit {limit}" for what, (count, limit) in found.items() if count > limit]
+    if not why:
+        rest = at_rest(made)
+        vehicle = Vehicle(rest.mass, rest.inertia.tolist(), craft=made)
+        try:
+            part(period_s=1e-3, vehicles=Vehicles(vehicle, Vehicle(1.0, np.eye(3).tolist())), start=Start(IDENTITY, np.zeros(6)))
+        except ValueError as error:
+            why = [str(error)]
+    return found, why
 
 
 def mass_properties(table: Given, port: str = DOCKING) -> tuple[float, np.ndarray, np.ndarray]:

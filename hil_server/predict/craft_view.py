@@ -253,6 +253,7 @@ def as_dict(seen: CraftView) -> dict[str, Any]:
                     "rate": _finite(s.rate)}  # fmt: skip
         bodies.append(row)
     flexible = slice(seen.rigid_modes, None)
+    counts, refused = crafts.in_a_run(seen.craft)
     return {
         "name": seen.craft.name, "mass_kg": seen.rest.mass, "centre_of_mass_m": seen.rest.centre.tolist(),
         "inertia_kg_m2": seen.rest.inertia.tolist(), "principal_moments_kg_m2": principal.tolist(), "bodies": bodies,
@@ -268,7 +269,7 @@ def as_dict(seen: CraftView) -> dict[str, Any]:
         ],
         "thrusters": [t.name for t in seen.craft.thrusters], "wheels": [w.name for w in seen.craft.wheels],
         "sensors": [s.name for s in seen.craft.sensors], "interfaces": [i.name for i in seen.craft.interfaces],
-        "dropped": list(seen.dropped),
+        "dropped": list(seen.dropped), "in_a_run": {"counts": counts, "refused": refused},
     }  # fmt: skip
 
 

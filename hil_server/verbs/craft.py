@@ -1,4 +1,5 @@
-"""`hil-server craft FILE`: masses, tree, modes and time-step limit of a craft, and the effective mass at its ports.
+"""`hil-server craft FILE`: masses, tree, modes and time-step limit of a craft, the effective mass at its ports, and what of it a run
+takes.
 
 FILE: a craft file (TOML; a rigid vehicle, an arm, a flexible craft) or URDF. `--modes` writes the modes of the craft at a port for the
 table [modal] of a vehicle file.
@@ -50,6 +51,7 @@ def run(args: argparse.Namespace) -> Document:
     seen = view(*read(named_file(args.file, "vehicles"), floating_base=not args.held))
     _print(seen)
     summary = as_dict(seen)
+    _print_run(**summary["in_a_run"])
     if args.modes:
         text = modes_text(seen, seen.port(args.port), _vehicle(args.vehicle), args.count)
         Path(args.modes).parent.mkdir(parents=True, exist_ok=True)
@@ -127,6 +129,16 @@ def _print(seen: "CraftView") -> None:
         print("\nNot in the model")
         for what in seen.dropped:
             print(f"  {what}")
+
+
+def _print_run(counts: dict[str, tuple[int, int]], refused: list[str]) -> None:
+    """What of it a run takes."""
+    from hil_server.terminal.tables import print_table
+
+    print(f"\nIn a run: {'not as a vehicle' if refused else 'taken as it is (two_crafts; joints: both crafts together)'}")
+    print_table([(what, f"{count}", f"{limit}") for what, (count, limit) in counts.items() if count], ("", "has", "limit"))
+    for why in refused:
+        print(f"  {why}")
 
 
 def _print_modes(seen: "CraftView") -> None:

@@ -4,9 +4,9 @@ A file without [[body]] is one rigid body: mass_kg, inertia_kg_m2, port_position
 its centre of mass, its port is called `docking`. Else there is one [[body]] per body, with its joint and exactly one of
 
     [body.rigid]        mass, centre of mass, inertia; mass 0: a massless one, which must carry something or marks a place
-    [body.beam]         uniform beam along x, finite elements; nodes root, tip
-    [body.truss]        square truss along x, finite elements; nodes root, tip
-    [body.assumed]      beam with power shapes xi^n clamped at its root; node tip
+    [body.beam]         uniform beam along x, finite elements; nodes root, tip, and its `stations`
+    [body.truss]        square truss along x, finite elements; the same
+    [body.assumed]      beam with power shapes xi^n clamped at its root; nodes tip, and its `stations`
     [body.modal_file]   `.npz` or `.toml` of `ModalBody.load`, with its own nodes
 
 and [[port]], [[joint]], [[thruster]], [[wheel]], [[sensor]], [[interface]] for what is on the bodies and in the joints. The keys with
@@ -108,6 +108,10 @@ _SPECTRUM = (
     Parameter("modes", "int", "-", "number of modes", low=0, high=60),
     _DAMPING,
 )  # fmt: skip
+_STATIONS = Parameter("stations", "tables", "-", "further nodes: name, and at_m from the root: where an element or a bay ends", [], of=(
+    Parameter("name", "str", "-", "name of the node"),
+    Parameter("at_m", "float", "m", "from the root", low=0.0, high=_LENGTH[1]),
+))
 _LOOKS = Parameter("shapes", "tables", "-", "what it looks like, for pictures: tables with box_m, cylinder_m or mesh; left away: a box of "
                    "its mass and inertia, of a beam or truss its own form", None)
 SHAPES = ("rigid", "beam", "truss", "assumed", "modal_file")
@@ -191,6 +195,7 @@ KEYS: dict[str, tuple[Parameter, ...]] = {
         _above("gyration_z_m", "m", "radius of gyration about z", (1e-6, 1e2)),
         Parameter("stiffening", "bool", "-", "by the axial load; needs mode_set = 'clamped'", False),
         *_SPECTRUM,
+        _STATIONS,
     ),
     "truss": (
         Parameter("bays", "int", "-", "number of bays", low=1, high=200),
@@ -202,6 +207,7 @@ KEYS: dict[str, tuple[Parameter, ...]] = {
         _above("member_bending_m4", "m4", "its second moment of area", (1e-16, 1e2)),
         _above("member_torsion_m4", "m4", "its torsion constant", (1e-16, 1e2)),
         *_SPECTRUM,
+        _STATIONS,
     ),
     "assumed": (
         _above("length_m", "m", "length", _LENGTH),
@@ -211,6 +217,7 @@ KEYS: dict[str, tuple[Parameter, ...]] = {
         Parameter("powers_y", "ints", "-", "shapes (x / L)^n along y", (2, 3), 2, 9),
         Parameter("powers_z", "ints", "-", "along z", (2,), 2, 9),
         _DAMPING,
+        _STATIONS,
     ),
     "modal_file": (
         Parameter("file", "str", "-", "`.npz` or `.toml` of `ModalBody.load`, beside this file"),
@@ -625,7 +632,7 @@ class _File:
             return body.clamped_at(shape["inboard_node"]) if shape["inboard_node"] else body
         if kind == "assumed":
             body = assumed_beam(shape["length_m"], shape["mass_kg"], shape["bending_stiffness_n_m2"], shape["nodes"], shape["powers_y"],
-                                shape["powers_z"])
+                                shape["powers_z"], shape["stations"])
             return body.with_damping_ratio(shape["damping_ratio"]) if shape["damping_ratio"] else body
         # what is fixed to the nodes, for mass-loaded modes
         carried: dict[str, np.ndarray] = {}
@@ -807,10 +814,29 @@ def _modes_of(kind: str, table: str, carried_there: str) -> ModalBody:
         ports = {"root": frame.port(root, p_root, X), "tip": frame.port(tip, p_tip, X)}
     if d.get("stiffening") and d["mode_set"] != "clamped":
         raise ValueError(f"stiffening: true with mode_set = {d['mode_set']!r}, limit 'clamped'")
+    count, apart = (d["elements"], d["length_m"] / d["elements"]) if kind == "beam" else (d["bays"], d["side_m"])
+    for name, k in _stations(d["stations"], count, apart):
+        place = p_root + (p_tip - p_root) * k / count
+        ports[name] = (frame.port(frame.node_dofs(k), place, X) if kind == "beam"
+                       else frame.averaged_port(4 * k + np.arange(4), place, X))  # fmt: skip
     body = replace(frame.modal_body(X, ports, stiffening=d.get("stiffening", False)), outline=_outline(kind, d, frame, X))
     if kind == "truss" and d["mode_set"] == "clamped":
         body = body.clamped_at("root")
     return body.with_damping_ratio(d["damping_ratio"]) if d["damping_ratio"] else body
+
+
+def _stations(rows: list[dict[str, Any]], count: int, apart: float) -> Iterator[tuple[str, int]]:
+    """(name, which node) of the stations of a beam or truss with `count` pieces. Raises ValueError."""
+    taken = {"root", "tip"}
+    for number, row in enumerate(rows):
+        k = round(row["at_m"] / apart)
+        if row["name"] in taken:
+            raise ValueError(f"stations[{number}].name: {row['name']!r} is the name of another node, limit a new one")
+        if not 0 < k < count or abs(row["at_m"] - k * apart) > 1e-6 * apart:
+            raise ValueError(f"stations[{number}].at_m: {row['at_m']:g} m, limit a multiple of {apart:.6g} m (an element or bay) between the "
+                             f"ends, 0 and {count * apart:.6g} m")
+        taken.add(row["name"])
+        yield row["name"], k
 
 
 def _outline(kind: str, d: dict, frame: Frame, X: np.ndarray) -> Solid:
@@ -828,8 +854,9 @@ def _outline(kind: str, d: dict, frame: Frame, X: np.ndarray) -> Solid:
     return Solid(frame.nodes[:corners], (*across, *along, *((a, b + 4) for a, b in sides)), u[:corners, :3], "its members")
 
 
-def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: int = 5, powers_y=(2, 3), powers_z=(2,)) -> ModalBody:
-    """Beam clamped at its root with shapes xi^n (xi = x / L) and its mass at equidistant nodes (half at the ends); port tip.
+def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: int = 5, powers_y=(2, 3), powers_z=(2,),
+                 stations=()) -> ModalBody:  # fmt: skip
+    """Beam clamped at its root with shapes xi^n (xi = x / L) and its mass at equidistant nodes (half at the ends); ports tip and stations.
 
     Source of the form: Tian et al. 2010, example of six links.
     """
@@ -838,14 +865,21 @@ def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: in
     weights[[0, -1]] = 0.5
     axes = [(1, n) for n in powers_y] + [(2, n) for n in powers_z]
     s = len(axes)
-    shapes, K, phi, psi = np.zeros((nodes, 3, s)), np.zeros((s, s)), np.zeros((3, s)), np.zeros((3, s))
+    shapes, K = np.zeros((nodes, 3, s)), np.zeros((s, s))
     for a, (axis, n) in enumerate(axes):
         shapes[:, axis, a] = xi**n
-        phi[axis, a] = 1.0
-        psi[3 - axis, a] = n / length if axis == 1 else -n / length
         for b, (other, k) in enumerate(axes):
             if other == axis:
                 K[a, b] = bending_stiffness / length**3 * n * (n - 1) * k * (k - 1) / (n + k - 3)
+    ports = {}
+    for number, row in enumerate(({"name": "tip", "at_m": length}, *stations)):
+        if row["name"] in ports or not 0.0 <= row["at_m"] <= length:
+            raise ValueError(f"stations[{number - 1}]: {row['name']!r} at {row['at_m']:g} m, limit a new name and 0 ... {length:g} m")
+        phi, psi, there = np.zeros((3, s)), np.zeros((3, s)), row["at_m"] / length
+        for a, (axis, n) in enumerate(axes):
+            phi[axis, a] = there**n
+            psi[3 - axis, a] = (3 - 2 * axis) * n / length * there ** (n - 1)
+        ports[row["name"]] = Port(np.array([row["at_m"], 0.0, 0.0]), np.eye(3), phi, psi)
     positions = np.column_stack([length * xi, np.zeros(nodes), np.zeros(nodes)])
     at = np.linspace(0.0, 1.0, STATIONS)
     moves, turns = np.zeros((STATIONS, 3, s)), np.zeros((STATIONS, 3, s))
@@ -854,7 +888,6 @@ def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: in
         turns[:, 3 - axis, a] = (3 - 2 * axis) * n / length * at ** (n - 1)
     line = np.column_stack([length * at, np.zeros(STATIONS), np.zeros(STATIONS)])
     outline = bar(line, moves, turns, 0.01 * length, 0.01 * length, "bar of any section")
-    ports = {"tip": Port(np.array([length, 0.0, 0.0]), np.eye(3), phi, psi)}
     return replace(ModalBody.from_points(mass * weights / weights.sum(), positions, shapes, K, ports), outline=outline)
 
 

@@ -206,6 +206,54 @@ def test_mass_loaded_modes_take_the_load_where_it_hangs():
     assert np.abs(unmoved / found[0] - 1.0).max() > 0.01
 
 
+BEAM = {"length_m": 6.0, "elements": 10, "mass_per_length_kg_per_m": 5.0, "axial_stiffness_n": 1e7, "bending_stiffness_y_n_m2": 2e4,
+        "bending_stiffness_z_n_m2": 3e4, "torsion_stiffness_n_m2": 1e4, "gyration_y_m": 0.1, "gyration_z_m": 0.1, "modes": 60}  # fmt: skip
+ASSUMED = {"length_m": 6.0, "mass_kg": 30.0, "bending_stiffness_n_m2": 3e4}
+
+
+def hung(kind, shape):
+    return craft_of(tables(HUB, {"name": "boom", "parent": "hub", "joint": "fixed", kind: shape})).links[1].body
+
+
+@pytest.mark.parametrize(("kind", "shape", "rtol"), [("beam", BEAM, 1e-8), ("beam", BEAM | {"mode_set": "free_free"}, 1e-6),
+                                                     ("assumed", ASSUMED, 1e-9)])
+def test_stations_of_a_beam_move_as_its_line_does(kind, shape, rtol):
+    """A force along y on the tip of a cantilever: y = F x^2 (3 L - x) / 6 EI and the angle F x (2 L - x) / 2 EI, wherever a station is."""
+    at, L, F = [1.2, 4.2], 6.0, 7.0
+    body = hung(kind, shape | {"stations": [{"name": f"s{k}", "at_m": x} for k, x in enumerate(at)]})
+    assert list(body.ports) == [*(["root"] if kind == "beam" else []), "tip", "s0", "s1"]
+    q = np.linalg.solve(body.stiffness, F * body.ports["tip"].phi[1])
+    for k, x in enumerate(at):
+        port = body.ports[f"s{k}"]
+        np.testing.assert_allclose(port.position, [x, 0.0, 0.0], atol=1e-12)
+        assert port.phi[1] @ q == pytest.approx(F * x * x * (3 * L - x) / (6 * 3e4), rel=rtol)
+        assert port.psi[2] @ q == pytest.approx(F * x * (2 * L - x) / (2 * 3e4), rel=rtol)
+
+
+def test_stations_of_a_truss_move_with_its_frames():
+    """A force on the tip of a cantilever: at the half 5/16 of its way and 3/4 of its angle; the rest is shear."""
+    shape = TRUSS["truss"] | {"bays": 16, "mode_set": "clamped", "modes": 60, "stations": [{"name": "half", "at_m": 6.0}]}
+    body = hung("truss", shape)
+    half, tip = body.ports["half"], body.ports["tip"]
+    np.testing.assert_allclose(half.position, [6.0, 0.0, 0.0], atol=1e-12)
+    q = np.linalg.solve(body.stiffness, tip.phi[1])
+    assert half.phi[1] @ q / (tip.phi[1] @ q) == pytest.approx(5 / 16, rel=0.03)
+    assert half.psi[2] @ q / (tip.psi[2] @ q) == pytest.approx(0.75, rel=0.03)
+
+
+@pytest.mark.parametrize(("kind", "shape", "row", "words"), [
+    ("beam", BEAM, {"name": "s", "at_m": 1.6}, "at_m: 1.6 m, limit a multiple of 0.6 m"),
+    ("beam", BEAM, {"name": "s", "at_m": 6.0}, "at_m: 6 m, limit a multiple"),
+    ("beam", BEAM, {"name": "tip", "at_m": 1.2}, "'tip' is the name of another node"),
+    ("truss", TRUSS["truss"], {"name": "s", "at_m": 1.0}, "at_m: 1 m, limit a multiple of 0.75 m"),
+    ("assumed", ASSUMED, {"name": "s", "at_m": 6.5}, "'s' at 6.5 m, limit a new name and 0 ... 6 m"),
+    ("beam", BEAM, {"name": "s"}, "stations\\[0\\].at_m: required key is missing"),
+])  # fmt: skip
+def test_a_station_that_is_no_node_is_refused(kind, shape, row, words):
+    with pytest.raises(CraftError, match=words):
+        hung(kind, shape | {"stations": [row]})
+
+
 def test_tables_with_data_need_no_file(tmp_path):
     body = craft_of(tables(TRUSS)).links[0].body.clamped_at("root")
     body.save(tmp_path / "wing.npz")
@@ -368,9 +416,14 @@ def negative(value):
 
 
 def mutants(document):
-    """(what, document, words of the one fault that it must have)."""
+    """(what, document, words of the one fault that it must have), of one table of each kind and set of keys."""
+    seen = set()
     for path, declaration in declared_tables(document):
         table = at(document, path)
+        kind = (*(step for step in path if isinstance(step, str)), *sorted(table))
+        if kind in seen:
+            continue
+        seen.add(kind)
         for p in declaration:
             if p.key not in table or p.key in ("modal", "manipulator", "body", *craft_file.TABLES, *craft_file.SHAPES):
                 continue

@@ -9,6 +9,10 @@ import pytest
 from hil_server.cli import main
 from hil_server.config import SHIPPED
 from hil_server.config.modal_data import modal_craft, rigid_of
+from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
+from rt_kernels.dynamics.two_crafts import TwoCrafts
+from rt_kernels.model.craft import at_rest
+from rt_kernels.model.craft_file import read_craft
 
 DUMBBELL = str(SHIPPED / "vehicles/dumbbell_truss.toml")
 TRUSS = SHIPPED / "vehicles/flexible_truss.toml"
@@ -61,6 +65,27 @@ def test_text_numbers_and_picture(tmp_path, capsys):
     text = capsys.readouterr().out
     for words in ("mass            7000 kg", "  mount", "revolute pitch", "Port docking: 3.6  0  0 m from the centre", "effective mass"):
         assert words in text
+
+
+def test_it_says_what_a_run_takes(tmp_path, capsys):
+    """Counts of a shipped craft are those of the part that flies it; a craft beyond a limit is refused with both numbers."""
+    file = tmp_path / "found.json"
+    assert main(["craft", "manipulators/station_arm.toml", "--json", str(file)]) == 0
+    assert "In a run: taken as it is" in capsys.readouterr().out
+    found = json.loads(file.read_text())["in_a_run"]
+    craft = read_craft(SHIPPED / "manipulators/station_arm.toml")
+    rest = at_rest(craft)
+    vehicles = Vehicles(Vehicle(rest.mass, rest.inertia, craft=craft), Vehicle(1.0, np.eye(3)))
+    part = TwoCrafts(period_s=1e-3, vehicles=vehicles, start=Start(IDENTITY, np.zeros(6)))
+    seen = [part.named["joint_rate"][0], (), range(part.trees[0].nv), part.trees[0].names, (), (), part.sensors, part.interfaces]
+    assert found["refused"] == [] and found["counts"] == {
+        what: [len(things), limit] for (what, limit), things in zip(TwoCrafts.LIMITS.items(), seen, strict=True)}  # fmt: skip
+    ship = tmp_path / "ship.toml"
+    rows = "".join(f'[[sensor]]\nname = "s{k}"\nkind = "rate"\nposition_m = [0.0, 0.0, 0.0]\n' for k in range(25))
+    ship.write_text((SHIPPED / "vehicles/transport_ship.toml").read_text() + rows)
+    assert main(["craft", str(ship)]) == 0
+    out = capsys.readouterr().out
+    assert "In a run: not as a vehicle" in out and "sensors: 25, limit 24" in out
 
 
 def test_urdf_names_what_it_drops(tmp_path, capsys):
