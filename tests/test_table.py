@@ -71,7 +71,8 @@ def test_words_know_their_names():
 
 
 def test_every_word_of_bits_is_declared():
-    """A field of unsigned words has a list of bits, but for those that only a device knows, counters, and numbers of joints; a run has all its bits."""
+    """A field of unsigned words has a list of bits, but for those that only a device knows, counters, and numbers of joints; a run has all
+    its bits."""
     own = {"wrench_device_status", "drive_device_status", "record_crc", "watchdog", "joint_controlled"}
     assert {name for name, kind, *_ in FIELDS if kind == "u4"} - own == {name for name, (kind, _) in WORDS.items() if kind == "bits"}
     for group, runs in RUNS.items():
