@@ -264,7 +264,7 @@ def _hold(craft, attitude):
 cdef class Thrusters(StagePart):
     """Attitude hold by thrusters or wheels, press thrust by an engine or thrusters; both craft.
 
-    Raises ValueError for a craft with more than 64 thrusters or 16 wheels, for thrusters or wheels that cannot do what is asked of them, and
+    Raises ValueError for a craft with more than 64 thrusters or 16 wheels, thrusters or wheels that cannot do what is asked of them, and
     for a delay beyond 511 ticks. .notes: what the actuators can give, in words.
     """
 

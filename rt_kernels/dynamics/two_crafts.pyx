@@ -1481,7 +1481,9 @@ cdef class TwoCrafts(StagePart):
     """Dynamics of two free spacecraft, each any tree of rigid and flexible bodies (`rt_kernels.model.craft.Craft`); a vehicle without one
     is rigid. Raises ValueError for a craft that is no free-flyer, counts above the limits, unknown names, and a mass that disagrees.
 
-    LIMITS: how many of each thing a craft may have, of joints both together. .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
+    LIMITS: how many of each thing a craft may have, of joints both together.
+
+    .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
     .interfaces, .modes: names in the order of the channels, "active arm_1", "target wing 2"; .joint_targets: of each joint, least and
     largest target with its unit by the code of the mode, None where the mode has none; .notes: the names in words, for the log. For a
     control that looks at channels: .named: channel or field -> names of what its numbers are of, and how many each has; .driven: joints

@@ -833,8 +833,8 @@ def _stations(rows: list[dict[str, Any]], count: int, apart: float) -> Iterator[
         if row["name"] in taken:
             raise ValueError(f"stations[{number}].name: {row['name']!r} is the name of another node, limit a new one")
         if not 0 < k < count or abs(row["at_m"] - k * apart) > 1e-6 * apart:
-            raise ValueError(f"stations[{number}].at_m: {row['at_m']:g} m, limit a multiple of {apart:.6g} m (an element or bay) "
-                             f"between the ends, 0 and {count * apart:.6g} m")
+            raise ValueError(f"stations[{number}].at_m: {row['at_m']:g} m, limit a multiple of {apart:.6g} m (element or bay) between the "
+                             f"ends, 0 and {count * apart:.6g} m")
         taken.add(row["name"])
         yield row["name"], k
 

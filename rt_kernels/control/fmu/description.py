@@ -40,9 +40,9 @@ PLACE = re.compile(r"(\w+)(?:\[([^\[\]]*)\])?(?:\[([^\[\]]*)\])?(?:\.(\w*))?")
 
 class Place(NamedTuple):
     """A place of a sample: offset in bytes, kind of number there, mask of a bit (0: the whole number). CHANNEL: the offset is the number of
-    the dynamics part's channel. JOINT: the mask is that of the joint in its word of `joint_controlled`. ACTUATOR: mask in
-    `control_status` of one at its limit, target 1 on the target craft, wrench (6,) of a unit at and in the craft's centre of mass, low and
-    high: what it gives; of a wheel inertia about its axis and momentum that it takes."""
+    the dynamics part's channel. JOINT: its mask in its word of `joint_controlled`. ACTUATOR: mask in `control_status` of one at
+    its limit, target 1 on the target craft, wrench (6,) of a unit at and in the craft's centre of mass, low and high: what it gives;
+    of a wheel inertia about its axis and momentum that it takes."""
 
     offset: int
     kind: int
