@@ -52,9 +52,9 @@ def unfit(made: Craft) -> list[str]:
 
 
 def in_a_run(made: Craft) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """What a run takes of a craft: of each kind of thing how many it has and how many the dynamics part `two_crafts` takes, and why no run
+    """What a run takes of a craft: of each kind of thing how many it has and how many its dynamics part takes, and why no run
     takes it as a vehicle, one line each, empty where one does."""
-    part = registry.part("dynamics", "two_crafts")
+    part = registry.part("dynamics", registry.MOVING_CRAFT)
     balls = sum(link.joint == "spherical" for link in made.links)
     single = sum(link.joint in ONE_DEGREE for link in made.links)
     bending = {link.name for link in made.links if link.body.n_modes}

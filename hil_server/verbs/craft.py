@@ -135,7 +135,7 @@ def _print_run(counts: dict[str, tuple[int, int]], refused: list[str]) -> None:
     """What of it a run takes."""
     from hil_server.terminal.tables import print_table
 
-    print(f"\nIn a run: {'not as a vehicle' if refused else 'taken as it is (two_crafts; joints: both crafts together)'}")
+    print(f"\nIn a run: {'not as a vehicle' if refused else 'taken as it is (joints: both crafts together)'}")
     print_table([(what, f"{count}", f"{limit}") for what, (count, limit) in counts.items() if count], ("", "has", "limit"))
     for why in refused:
         print(f"  {why}")

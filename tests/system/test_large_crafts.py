@@ -1,4 +1,4 @@
-"""Large crafts: a ship with four drives docks to a station of twelve joints and 96 modes, an arm on that station takes a module in orbit."""
+"""Large crafts: a ship with four drives at a station of twelve joints and 96 modes, an arm on that station takes a module in orbit."""
 
 import numpy as np
 import pytest
