@@ -1,6 +1,7 @@
 """Crafts of a configuration: the tables of its two vehicles as `Craft`, their faults, and the dynamics part that fits them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -54,15 +55,15 @@ def unfit(made: Craft) -> list[str]:
 def in_a_run(made: Craft) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """What a run takes of a craft: of each kind of thing how many it has and how many its dynamics part takes, and why no run
     takes it as a vehicle, one line each, empty where one does."""
-    part = registry.part("dynamics", registry.MOVING_CRAFT)
+    part: Any = registry.part("dynamics", registry.MOVING_CRAFT)
     balls = sum(link.joint == "spherical" for link in made.links)
     single = sum(link.joint in ONE_DEGREE for link in made.links)
     bending = {link.name for link in made.links if link.body.n_modes}
-    places = {(one.body, one.node) for things in (made.ports, made.thrusters, made.sensors) for one in things if one.node is not None}
-    moved = 6 + single + 3 * balls + sum(link.body.n_modes for link in made.links)
-    bodies = len(made.links) + sum(body in bending for body, _ in places)
-    counts = (single, balls, moved, bodies, len(made.thrusters), len(made.wheels), len(made.sensors), len(made.interfaces))
-    found = {what: (count, limit) for count, (what, limit) in zip(counts, getattr(part, "LIMITS", {}).items(), strict=True)}
+    things: tuple[Any, ...] = (*made.ports, *made.thrusters, *made.sensors)
+    places = {(one.body, one.node) for one in things if one.node is not None and one.body in bending}
+    counts = (single, balls, 6 + single + 3 * balls + sum(link.body.n_modes for link in made.links), len(made.links) + len(places),
+              len(made.thrusters), len(made.wheels), len(made.sensors), len(made.interfaces))  # fmt: skip
+    found = {what: (count, limit) for count, (what, limit) in zip(counts, part.LIMITS.items(), strict=True)}
     lacking = [made.lacks_control_body] if made.lacks_control_body else []
     why = unfit(made) or lacking or [f"{what}: {count}, limit {limit}" for what, (count, limit) in found.items() if count > limit]
     if not why:
