@@ -184,7 +184,7 @@ def test_a_snapshot_takes_the_modes_along():
 
 def test_too_many_load_points_are_named():
     with pytest.raises(ValueError, match="further_loads"):
-        make(active=modes(shapes=np.zeros((7, 65))))
+        make(active=modes(shapes=np.zeros((7, 129))))
 
 
 # ------------------------------------------------------------------------------------- thrusters, initial state of the modes

@@ -256,7 +256,7 @@ def test_frequency_of_a_mode_is_that_of_the_trapezoidal_rule():
 def test_modal_coordinates_are_channels_where_they_are_declared():
     """By the names of the bodies, as the part has them itself, and everything else to the bit as without."""
     plain, seen = (make(pair(flexible(), flexible(3, 2)), modal_channels=which) for which in ("none", "all"))
-    assert plain.AUX is TwoCrafts.AUX and plain.modes == () and seen.AUX[: len(TwoCrafts.AUX)] == TwoCrafts.AUX
+    assert plain.AUX == TwoCrafts.AUX and plain.modes == () and seen.AUX[: len(TwoCrafts.AUX)] == TwoCrafts.AUX
     assert seen.modes == tuple([f"active boom {i}" for i in (1, 2, 3, 4)] + ["target boom 1", "target boom 2"])
     assert f"modes {', '.join(seen.modes)}" in seen.notes and not any(note.startswith("modes") for note in plain.notes)
     (records, aux), (same, more) = run(plain), run(seen)
