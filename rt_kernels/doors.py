@@ -69,6 +69,17 @@ def opened(world: Mapping[str, Any]) -> Iterator[None]:
         _world.clear()
 
 
+@contextlib.contextmanager
+def closed() -> Iterator[None]:
+    """Until the end of the block the standard library is behind the doors, whatever world they lead into otherwise."""
+    kept = dict(_world)
+    _world.clear()
+    try:
+        yield
+    finally:
+        _world.update(kept)
+
+
 def made_as(name: str, real: Any) -> Any:
     """What makes a part of our own that a world has otherwise: `real` where there is no world, or it has nothing under this name."""
     return _world.get(name, real)

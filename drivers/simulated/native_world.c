@@ -595,6 +595,11 @@ void world_begin(uint64_t seed, int64_t start_ns)
     hil_doors = &inside;
 }
 
+void world_aside(int aside)
+{
+    hil_doors = aside ? NULL : &inside;
+}
+
 void world_end(void)
 {
     int i;

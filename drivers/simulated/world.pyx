@@ -49,6 +49,7 @@ cdef extern from "drivers/simulated/world_tasks.h":
 
     void world_begin(uint64_t seed, int64_t start_ns) noexcept nogil
     void world_end() noexcept nogil
+    void world_aside(int aside) noexcept nogil
     int64_t world_now() noexcept nogil
     int64_t world_clock_ns(int wall) noexcept nogil
     int world_waiting(int fd) noexcept nogil
@@ -112,6 +113,11 @@ def begin(uint64_t seed, int64_t start_ns=1_000_000_000_000):
 def end():
     """The operating system is behind the doors again. Call when all other tasks have ended."""
     world_end()
+
+
+def aside(bint aside):
+    """The operating system is behind the doors while the calling task computes what takes no world time; all other tasks wait."""
+    world_aside(aside)
 
 
 def now_ns():

@@ -64,6 +64,7 @@ typedef struct {
 
 void world_begin(uint64_t seed, int64_t start_ns);
 void world_end(void);
+void world_aside(int aside);                /* the caller keeps the baton and has the operating system behind the doors, or no longer */
 int64_t world_now(void);                    /* without taking time */
 int64_t world_clock_ns(int wall);           /* as a reading of the clock */
 void world_step_wall(int64_t by_ns);

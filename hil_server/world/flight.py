@@ -27,14 +27,19 @@ LONGEST_S = 1800.0  # of world time: a task that waits longer is killed
 FRAMES = 2_000_000  # most that are noted of a run
 
 
-_predictions: dict[tuple[int, str], Prediction] = {}
+_predictions: dict[tuple[str, str], Prediction] = {}
 
 
 def _predicted(config: TestConfig, test: Assembly, done: Done) -> Prediction:
-    """The prediction of one configuration and one ledger of delays is made once: it has no part in what happens."""
-    key = id(config), repr(test.ledger)
+    """The prediction of one configuration and one ledger of delays is made once; it takes no world time."""
+    key = config.hash, repr(test.ledger)
     if key not in _predictions:
-        _predictions[key] = predict(config, test, done)
+        world.aside(True)
+        try:
+            with doors.closed():
+                _predictions[key] = predict(config, test, done)
+        finally:
+            world.aside(False)
     return _predictions[key]
 
 

@@ -83,5 +83,8 @@ def test_the_doors_lead_to_a_world_and_back():
         assert DeskBook()._clock() == 7.0, "a default that was bound before there was a world"
         with pytest.raises(RuntimeError, match="already"), doors.opened({}):
             pass
+        with doors.closed():
+            assert clock.monotonic() > 7.0
+        assert clock.monotonic() == 7.0
     assert sleeps == [1e6] and clock.gmtime(0) == real_time.gmtime(0)
     assert doors.made_as("stand", dict) is dict
