@@ -1,7 +1,7 @@
 """One live run in a world."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,28 +74,36 @@ def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), 
     wire: of the stand's drives (WIRES_OF_DRIVES). turns: so many hand-overs of the baton are noted. force: as of `hil-server run`.
     from_start: the events' time begins with the set-up of the devices and not with the loop."""
     flight = Flight(seed, events, out / "run.mcap", from_start=from_start)
-    world.begin(seed)
+    stand = {"drives": WIRES_OF_DRIVES[wire], "faults": of_stand(events)}
+    options = Options(out=str(out), quiet=True, report=False, force=force, stand={key: value for key, value in stand.items() if value})
+    with flown(flight, turns):
+        flight.summary = run_live(config, options)
+    return flight
+
+
+@contextlib.contextmanager
+def flown(flight: Flight, turns: int = 0) -> Iterator[None]:
+    """Live runs of the block are in a world of the flight's seed and events. At its end the flight has what came of it; an error of the
+    block is kept there, not raised."""
+    world.begin(flight.seed)
     began = world.now_ns()
     world.limit(began + round(1e9 * LONGEST_S))
-    put_on_wires(events)
-    if from_start:
+    put_on_wires(flight.events)
+    if flight.from_start:
         world.arm()
     world.keep_frames(FRAMES)
     if turns:
         world.keep_turns(turns)
     drive_log.clear()
-    faults = of_stand(events)
-    stand = {"drives": WIRES_OF_DRIVES[wire], "faults": faults}
-    options = Options(out=str(out), quiet=True, report=False, force=force, stand={key: value for key, value in stand.items() if value})
-    parts = {"child": TaskChild, "stand": TaskStand, "host": NoHost, "disk": Disk(events), "predict": _predicted,
+    parts = {"child": TaskChild, "stand": TaskStand, "host": NoHost, "disk": Disk(flight.events), "predict": _predicted,
              "pysoem": lambda: ethercat_master, "messages": messages.module, "peers": lambda socket, *_: socket}  # fmt: skip
     try:
         with doors.opened(surroundings.modules(**parts)), contextlib.ExitStack() as end:
             end.callback(outlive)
-            actor = Actor(events, flight.answers)
+            actor = Actor(flight.events, flight.answers)
             end.callback(actor.end)
             surroundings.with_the_loop.append(actor.begin)
-            flight.summary = run_live(config, options)
+            yield
     except (Exception, world.Killed) as error:
         flight.error = error
     flight.world_s = 1e-9 * (world.now_ns() - began)
@@ -108,4 +116,3 @@ def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), 
     if world.stuck():
         flight.left.append("no task was due ever again")
     world.end()
-    return flight

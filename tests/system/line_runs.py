@@ -1,9 +1,14 @@
-"""Runs of the real line in process: shipped configuration, free-running clock, drained like the telemetry process does."""
+"""Runs of the real line in process: shipped configuration, free-running clock, drained like the telemetry process does. And of the live
+system in virtual time."""
+
+import contextlib
 
 import numpy as np
 
 from hil_server.config import load_test
 from hil_server.line import assembly
+from hil_server.world.flight import Flight, flown
+from hil_server.world.hunter import NO_BUS
 from rt_kernels import codes
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
 from tests.open_stand import opened
@@ -30,6 +35,17 @@ def run_line(overrides=(), at=None, config=None):
         while records := test.block.drain(4096):
             taken.append(records)
     return np.frombuffer(b"".join(taken), dtype)
+
+
+@contextlib.contextmanager
+def in_a_world(folder, seed=1):
+    """Live runs of the block (settings: NO_BUS) are in virtual time, with their log in `folder`."""
+    flight = Flight(seed, (), folder / "run.mcap")
+    with flown(flight):
+        yield
+    if flight.error:
+        raise flight.error
+    assert flight.left == []
 
 
 def fault_names(value):

@@ -18,7 +18,7 @@ from hil_server.run.session import Options, run_live
 from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
-from tests.system.line_runs import QUICK, fault_names
+from tests.system.line_runs import NO_BUS, QUICK, fault_names, in_a_world
 from tools import end_instants
 
 PHASE, COMMAND = CODES["phase"], CODES["command"]
@@ -38,8 +38,9 @@ def comes_to_rest(records, config):
 
 
 def test_a_live_run_whose_time_is_up_is_led_home(tmp_path):
-    config = load_test(None, of(tmp_path, *QUICK, "test.duration_max_s=1.3"))
-    summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
+    config = load_test(None, [*NO_BUS, *QUICK, "test.duration_max_s=1.3"])
+    with in_a_world(tmp_path / "run"):
+        summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert summary["end"] == "time" and summary["exit_code"] == 1 and summary["complete"]
     r = read_log(summary["log"]).records
     at = int(np.flatnonzero(r["command_code"] == COMMAND["park"])[0])
@@ -50,8 +51,9 @@ def test_a_live_run_whose_time_is_up_is_led_home(tmp_path):
 
 
 def test_a_run_that_waits_when_its_time_is_up_just_ends(tmp_path):
-    config = load_test(None, of(tmp_path, "test.duration_max_s=0.5", "guidance.auto_start=false"))
-    summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
+    config = load_test(None, [*NO_BUS, "test.duration_max_s=0.5", "guidance.auto_start=false"])
+    with in_a_world(tmp_path / "run"):
+        summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert summary["end"] == "stopped" and summary["exit_code"] == 0 and summary["duration_s"] < 0.6
 
 
@@ -65,8 +67,8 @@ def test_an_error_of_the_supervisor_leads_the_platform_home_and_keeps_the_record
             raise RuntimeError("a defect")
 
     monkeypatch.setattr(session.Recoverer, "look", fails)
-    config = load_test(None, of(tmp_path, *QUICK))
-    with pytest.raises(RuntimeError, match="a defect"):
+    config = load_test(None, [*NO_BUS, *QUICK])
+    with pytest.raises(RuntimeError, match="a defect"), in_a_world(tmp_path / "run"):
         run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
     log = read_log(tmp_path / "run" / "run.mcap")
     assert log.complete and log.end["exit_code"] == 5 and "a defect" in log.end["failed"]

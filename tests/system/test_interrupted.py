@@ -19,7 +19,7 @@ from hil_server.line import assembly
 from hil_server.log.reader import read_log
 from hil_server.run import identification, progress, session, stand
 from rt_kernels.layout import CODES
-from tests.system.line_runs import QUICK
+from tests.system.line_runs import NO_BUS, QUICK, in_a_world
 
 SHORT = ["--set", "test.duration_max_s=0.6"]
 
@@ -342,12 +342,12 @@ def pressing(monkeypatch, phases):
 def test_presses_while_the_loop_runs(phases, end, tmp_path, monkeypatch, capsys):
     """Parked; aborted; ended at rest: a log that is whole, a summary, one line."""
     left = pressing(monkeypatch, phases)
-    addresses = [f"telemetry.{key}=ipc://{tmp_path}/{key}" for key in ("publish", "command", "hand_controller")]
-    settings = [word for key in (*addresses, *QUICK, "guidance.recover_s=600.0", "guidance.fault_s=0.2", "test.duration_max_s=120.0")
+    settings = [word for key in (*NO_BUS, *QUICK, "guidance.recover_s=600.0", "guidance.fault_s=0.2", "test.duration_max_s=120.0")
                 for word in ("--set", key)]  # fmt: skip
     if len(phases) == 2:
         settings += ["--set", "guidance.recover_s=0.0"]
-    assert cli.main(["run", *settings, "--quiet", "--no-report", "--out", str(tmp_path / "run")]) == 130
+    with in_a_world(tmp_path / "run"):
+        assert cli.main(["run", *settings, "--quiet", "--no-report", "--out", str(tmp_path / "run")]) == 130
     reported = capsys.readouterr()
     assert not left and f"end       {end}" in reported.out and "exit code 130" in reported.out
     assert [line for line in reported.err.splitlines() if line.startswith("interrupted")] == [
