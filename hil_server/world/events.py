@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import math
+import os
 import random
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
@@ -28,7 +29,7 @@ OTHERS = 0.3  # share of the commands that come from a second desk
 STALLED = ("server", "loop", "stand", "telemetry", "drives keeper", "desks")
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
 AGAIN, DISTURBED = 0.3, 0.4  # shares of the recoveries
-UNHEARD, TWICE = 0.1, 0.1  # shares of the seeds
+UNHEARD, TWICE, CONTRADICTED = 0.1, 0.1, 0.1  # shares of the seeds
 TOGETHER, JOINED = ("server", "telemetry", "desks"), 0.3
 ABORTED = 0.3  # share of the stalls in which the run is ended
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
@@ -96,6 +97,12 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
             recover = Event("command", "recover", round(at + draw.uniform(1.8, 2.5), 4))
             found += [Event("inject", where, at, round(at + 0.05, 4)), recover]
             at = round(recover.from_s + draw.uniform(2.2, 3.0), 4)
+    # and an operator who has the desk is contradicted by another one
+    if draw.random() < CONTRADICTED:
+        at = draw.uniform(0.1, length_s)
+        for name, desk in (("hold", 0), ("resume", 0), ("hold", 0), ("resume", 1)):
+            found.append(Event("command", name, round(at, 4), amount=desk))
+            at += draw.uniform(0.1, 1.0)
     return sorted(found, key=lambda event: event.from_s)
 
 
@@ -204,10 +211,11 @@ class Actor:
 
 
 class FaultyFile:
-    """A file on a disk with events."""
+    """A file on a disk with events. A disk that is full takes the bytes that it has room for yet (`amount`), and what is cut off again."""
 
     def __init__(self, file: BinaryIO, events: Sequence[Event]) -> None:
         self._file, self._events = file, events
+        self._room = {e: e.amount for e in events if e.where == "full"}
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._file, name)
@@ -221,11 +229,23 @@ class FaultyFile:
         """As much as the disk takes. Raises OSError."""
         if self._now("error"):
             raise OSError(errno.EIO, "Input/output error")
-        if found := self._now("full"):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        if found := self._now("short"):
-            data = data[: found.amount]
-        return self._file.write(data)
+        if full := self._now("full"):
+            if not self._room[full]:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            data = data[: self._room[full]]
+        elif short := self._now("short"):
+            data = data[: short.amount]
+        written = self._file.write(data)
+        if full:
+            self._room[full] -= written
+        return written
+
+    def truncate(self) -> None:
+        """Cuts off what is behind the place at which it writes."""
+        cut = os.fstat(self._file.fileno()).st_size - self._file.tell()
+        self._file.truncate()
+        if full := self._now("full"):
+            self._room[full] += cut
 
     def sync(self) -> None:
         """Nothing is lost in a world that ends with its process. Raises OSError."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from hil_server.bus.commands import ALWAYS
 from hil_server.config import TestConfig
 from hil_server.errors import HilError
 from hil_server.judge.faults import STOP
@@ -28,6 +29,7 @@ ATTENDED_PERIODS = 3.5  # between two frames to an enabled axis
 IN_PLACE = 1500  # counts from its setpoint at most is an axis that is enabled; one that sinks moves while its answer is on the way
 SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
+REACTS_S = 0.3  # from the moment at which the record has waited too long to what ends the run
 HOME_S = 15.0  # from the loss of a record to the end of the run
 UNCOUNTED = 0  # ticks that begin or end while the keeper of the drives has their wires
 TAKEN_S = 0.05  # in which a command is taken, and the operator has the reply
@@ -266,6 +268,7 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
     if any(e.kind == "stall" and e.where != "telemetry" for e in flight.events):
         return
     half_s = 0.5 * RING_SECONDS + KEPT_S
+    at = 1e-9 * log.records["time_ns"]
     for e in flight.events:
         fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
         waits = e.kind == "stall" and 1e-9 * e.amount > half_s
@@ -273,6 +276,10 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
         if (e.kind == "kill" or fails or waits) and lost_s < flight.ran_s - 0.1:
             if flight.ran_s > lost_s + HOME_S:
                 yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
+            given = at[log.records["command_code"] == CODES["command"]["record_lost"]]
+            due_s = e.from_s + 0.5 * RING_SECONDS + REACTS_S
+            if waits and log.ticks and due_s < at[-1] and not (given <= due_s).any():
+                yield f"the record waits from {e.from_s} s on, and nothing ends the run until {due_s:.3f} s"
             if flight.summary["end"] not in ("record_lost", "tripped"):
                 yield f"the record ended at {e.from_s} s, the run ended as {flight.summary['end']!r}"
 
@@ -283,6 +290,8 @@ def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     r = log.records
     at = 1e-9 * r["time_ns"]
     reached = {a.reply.get("tick") for a in flight.answers}
+    if len(obeyed := {a.desk for a in flight.answers if a.reply.get("ok") and a.command not in ALWAYS}) > 1:
+        yield f"operators {sorted(obeyed)} are obeyed, and none has left the desk"
     on_time = all(e.kind not in ("stall", "kill") for e in flight.events)
     for a in flight.answers:
         code, kind = CODES["command"][a.command], a.reply.get("kind")

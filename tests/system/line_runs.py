@@ -8,7 +8,6 @@ import numpy as np
 from hil_server.config import load_test
 from hil_server.line import assembly
 from hil_server.world.flight import Flight, flown
-from hil_server.world.hunter import NO_BUS
 from rt_kernels import codes
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
 from tests.open_stand import opened

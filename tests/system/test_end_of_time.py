@@ -15,10 +15,11 @@ from hil_server.line import assembly
 from hil_server.log.reader import read_log
 from hil_server.run import session
 from hil_server.run.session import Options, run_live
+from hil_server.world.hunter import NO_BUS
 from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
-from tests.system.line_runs import NO_BUS, QUICK, fault_names, in_a_world
+from tests.system.line_runs import QUICK, fault_names, in_a_world
 from tools import end_instants
 
 PHASE, COMMAND = CODES["phase"], CODES["command"]

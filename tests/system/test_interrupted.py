@@ -18,8 +18,9 @@ from hil_server.bus import process as telemetry_process
 from hil_server.line import assembly
 from hil_server.log.reader import read_log
 from hil_server.run import identification, progress, session, stand
+from hil_server.world.hunter import NO_BUS
 from rt_kernels.layout import CODES
-from tests.system.line_runs import NO_BUS, QUICK, in_a_world
+from tests.system.line_runs import QUICK, in_a_world
 
 SHORT = ["--set", "test.duration_max_s=0.6"]
 

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from drivers.simulated import world
 from hil_server.config.loader import load_test
 from hil_server.log.reader import read_log
-from hil_server.world.events import Event, drawn
+from hil_server.world.events import Disk, Event, drawn
 from hil_server.world.flight import fly
 from hil_server.world.hunter import NO_BUS, hunt, shrunk
 from hil_server.world.oracles import (
@@ -168,8 +169,14 @@ def test_ticks_that_are_not_counted_or_do_not_rise_are_seen(recovered):
 def test_a_record_that_waits_too_long_and_a_run_that_goes_on_are_seen(recovered):
     flight, config, log = recovered
     waits = replace(flight, events=[Event("stall", "telemetry", 0.0, amount=9_000_000_000)], ran_s=30.0, summary={"end": "captured"})
-    assert len(list(without_record(waits, config, log))) == 2
+    assert len(list(without_record(waits, config, log))) == 3
     assert list(without_record(replace(waits, ran_s=4.5), config, log)) == []
+    records = log.records.copy()
+    ended = replace(waits, summary={"end": "record_lost"}, ran_s=15.0)
+    (line,) = without_record(ended, config, SimpleNamespace(ticks=log.ticks, records=records))
+    assert line == "the record waits from 0.0 s on, and nothing ends the run until 4.300 s"
+    records["command_code"][np.searchsorted(records["time_ns"], 4_200_000_000)] = CODES["command"]["record_lost"]
+    assert list(without_record(ended, config, SimpleNamespace(ticks=log.ticks, records=records))) == []
 
 
 def test_what_the_desk_replies_is_held_against_the_log(recovered):
@@ -188,6 +195,27 @@ def test_what_the_desk_replies_is_held_against_the_log(recovered):
     assert line == f"stop of 4.500 s is called not_taken, and acts at tick {stop.reply['tick']}"
     (line,) = seen(stop._replace(came_s=4.9))
     assert line == "stop of 4.500 s is answered at 4.900 s"
+    other = recover._replace(desk=1)
+    assert list(commands(replace(flight, answers=[recover, stop._replace(desk=1)]), config, log)) == []
+    (line,) = commands(replace(flight, answers=[recover, other]), config, log)
+    assert line == "operators [0, 1] are obeyed, and none has left the desk"
+
+
+def test_a_full_disk_takes_what_it_has_room_for_and_what_is_cut_off_again(tmp_path):
+    world.begin(1)
+    try:
+        world.arm()
+        file = Disk([Event("disk", "full", 0.0, 1e6, amount=10)]).new_file(str(tmp_path / "file"))
+        assert file.write(memoryview(b"1234567")) == 7 and file.write(memoryview(b"89abc")) == 3
+        with pytest.raises(OSError, match="No space"):
+            file.write(memoryview(b"bc"))
+        file.seek(6)
+        file.truncate()
+        assert file.write(memoryview(b"ABCDEF")) == 4
+        file.close()
+    finally:
+        world.end()
+    assert (tmp_path / "file").read_bytes() == b"123456ABCD"
 
 
 @pytest.mark.parametrize("wire", ["can", "ethercat"])
