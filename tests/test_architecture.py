@@ -43,7 +43,7 @@ ROOMS = {
         "predict": "errors registry values config log bus line pages judge",
         "report": "errors registry config requirements log bus line pages judge",
         "run": "errors interrupts registry roles values host config requirements log bus line judge identify predict report",
-        "world": "errors interrupts workers values config log bus line judge predict run",
+        "world": "errors interrupts workers values config log bus line judge operator_desk predict run",
         "campaign": "errors interrupts workers values host config requirements log line run pages",
         "console": "errors registry client config log bus operator_desk line judge report run pages",
         "viewers": "errors client config log line exchange console pages",

@@ -1,12 +1,12 @@
 """The other end of the hand-controller socket: what a hand-controller process sends with."""
 
-import time
 from collections.abc import Sequence
 
 import zmq
 
 from hil_server.bus.desks import check_hand
 from hil_server.bus.wire import HAND, HAND_ADDRESS, connect, pack
+from rt_kernels.doors import made_as, time
 
 QUEUE = 256  # records that can wait for the thread that sends: more than a device has to say at once after a hold-up
 
@@ -24,7 +24,7 @@ class HandSender:
     ) -> None:
         self.station = station
         self._sequence = 0
-        context = context or zmq.Context.instance()
+        context = context or made_as("messages", zmq).Context.instance()
         self._socket = connect(context, zmq.DEALER, address, QUEUE, server_key, keys, immediate=True)
 
     def wait(self, timeout_s: float) -> bool:

@@ -13,6 +13,7 @@ EXAMPLES = (
     ("hil-server world docking --seeds 100", "a hundred runs, each with faults of its own; violations with the test that repeats them"),
     ("hil-server world docking --seeds 1000000 --hours 8 --cores 4", "a night"),
     ("hil-server world docking --wire ethercat --force", "with the drives on EtherCAT, whose delays are others"),
+    ("hil-server world berthing_operator --force --seeds 3", "with an operator at the hand controllers"),
     ("hil-server world docking --seed 7", "run 7 again: what went wrong in it, when, and how it ended"),
 )
 REMAINS = "nothing was written"
@@ -37,13 +38,17 @@ def run(args: argparse.Namespace) -> Document:
     import logging
     import time
 
+    from hil_server import registry
     from hil_server.config import load_test
     from hil_server.run.progress import working
     from hil_server.world.events import drawn
-    from hil_server.world.hunter import NO_BUS, hunt
+    from hil_server.world.hunter import NO_BUS, PILOTED, hunt
     from hil_server.world.picture import picture
 
     config = load_test(args.config, [*NO_BUS, *args.set])
+    guidance = config.setup.stages["guidance"]
+    if getattr(registry.part(guidance.role, guidance.name), "FLOWN", False):
+        config = load_test(args.config, [*PILOTED, *args.set])
     logging.getLogger("hil_server").setLevel(logging.CRITICAL)  # what goes wrong in the runs is theirs
     if args.seed is not None:
         print(picture(config, args.seed, drawn(args.seed, args.within, args.wire), args.force, args.wire))

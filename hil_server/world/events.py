@@ -5,17 +5,24 @@ import errno
 import math
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
 import zmq
 
 from drivers.simulated import world
 from drivers.simulated.injections import BY_NAME
 from hil_server.bus.wire import COMMAND, pack, unpack
+from hil_server.config import TestConfig
+from hil_server.line.assembly import base_context
+from hil_server.operator_desk.autopilot import pilot_for
+from hil_server.operator_desk.script import Row
+from hil_server.operator_desk.sender import HandSender
 from hil_server.world import messages
 from hil_server.world.surroundings import ROLES, WIRES, Thread, children
 from rt_kernels import disk
+from rt_kernels.layout import BITS, CODES
 
 ON_WIRES = ("loss", "delay", "repeat", "reorder", "truncate", "corrupt")
 ON_DISK = ("short", "full", "error")
@@ -32,6 +39,7 @@ AGAIN, DISTURBED = 0.3, 0.4  # shares of the recoveries
 UNHEARD, TWICE, CONTRADICTED = 0.1, 0.1, 0.1  # shares of the seeds
 TOGETHER, JOINED = ("server", "telemetry", "desks"), 0.3
 ABORTED = 0.3  # share of the stalls in which the run is ended
+HAND_PERIOD_NS = 10_000_000  # of a hand controller's records
 COMMANDS = ("hold", "resume", "park", "abort", "stop", "recover")
 
 
@@ -192,22 +200,56 @@ class Actor:
 
     def _give(self, e: Event) -> None:
         self._answers.append(Answer(e.where, e.amount, 1e-9 * (world.now_ns() - world.armed_ns()), math.inf, {}))
-        for end in messages.clients.values():  # none once the bus has ended
+        if end := messages.clients.get(messages.COMMAND_AT):  # none once the bus has ended
             request = {"id": len(self._answers) - 1, "command": e.where, "client": f"operator {e.amount}"}
             messages.sent(end, [b"desk %d" % e.amount, COMMAND, pack(request)])
 
     def _listen(self, until_ns: int) -> None:
         """Notes what the desk answers until then."""
         while (now := world.now_ns()) < until_ns:
-            ends = list(messages.clients.values())
-            if not ends or not world.wait_readable([end.fileno() for end in ends], until_ns - now):
+            end = messages.clients.get(messages.COMMAND_AT)
+            if end is None or not world.wait_readable([end.fileno()], until_ns - now):
                 world.wait(until_ns)
                 return
-            for end in ends:
-                with contextlib.suppress(zmq.Again):
-                    reply = unpack(messages.received(end)[-1])
-                    given = self._answers[reply["id"]]
-                    self._answers[reply["id"]] = given._replace(came_s=1e-9 * (world.now_ns() - world.armed_ns()), reply=reply)
+            with contextlib.suppress(zmq.Again):
+                reply = unpack(messages.received(end)[-1])
+                given = self._answers[reply["id"]]
+                self._answers[reply["id"]] = given._replace(came_s=1e-9 * (world.now_ns() - world.armed_ns()), reply=reply)
+
+
+class Pilot:
+    """Flies a berthing at the hand controllers by what the bus publishes (`hil_server.operator_desk.autopilot`). A task of its own."""
+
+    def __init__(self, config: TestConfig) -> None:
+        self._pilot = pilot_for(config, base_context(config)["start"])
+        self._thread = Thread(target=self._fly, name="pilot")
+
+    def begin(self) -> None:
+        """When the loop does."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """The run is over."""
+        self._thread.kill()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _fly(self) -> None:
+        picture, held = messages.clients[messages.PICTURE_AT], {int(row.what): row for row in self._pilot.take_over(0.0)}
+        hands = {station: HandSender(station, messages.HAND_AT) for station in held}
+        while True:
+            for station, row in held.items():
+                hands[station].send(row.values, row.buttons)
+            due = world.now_ns() + HAND_PERIOD_NS
+            while world.now_ns() < due and world.wait_readable([picture.fileno()], due - world.now_ns()):
+                held |= {int(row.what): row for row in self._look(unpack(messages.received(picture)[-1]))}
+
+    def _look(self, seen: Mapping[str, Any]) -> list[Row]:
+        last = seen["last"]
+        if last["motion"] != CODES["motion"]["free"]:
+            return []
+        captured = bool(last["mechanism_state"] & BITS["mechanism_signal"]["DSG"])
+        return self._pilot.look(seen["t"], np.array(last["X_TA"]), bool(last["contact"]), captured)
 
 
 class FaultyFile:

@@ -15,7 +15,7 @@ from hil_server.predict.prediction import Prediction, predict
 from hil_server.run.session import Options, run_live
 from hil_server.values import Document
 from hil_server.world import ethercat_master, messages, surroundings
-from hil_server.world.events import Actor, Answer, Disk, Event, of_stand, put_on_wires
+from hil_server.world.events import Actor, Answer, Disk, Event, Pilot, of_stand, put_on_wires
 from hil_server.world.processes import NoHost, TaskChild, TaskStand, drive_log, outlive
 from rt_kernels import doors
 
@@ -76,7 +76,11 @@ def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), 
     flight = Flight(seed, events, out / "run.mcap", from_start=from_start)
     stand = {"drives": WIRES_OF_DRIVES[wire], "faults": of_stand(events)}
     options = Options(out=str(out), quiet=True, report=False, force=force, stand={key: value for key, value in stand.items() if value})
-    with flown(flight, turns):
+    with flown(flight, turns), contextlib.ExitStack() as end:
+        if config.setup.telemetry.addresses["hand_controller"]:
+            pilot = Pilot(config)
+            surroundings.with_the_loop.append(pilot.begin)
+            end.callback(pilot.end)
         flight.summary = run_live(config, options)
     return flight
 

@@ -18,10 +18,12 @@ from hil_server.values import Document
 from hil_server.workers import pool
 from hil_server.world.events import Event, drawn
 from hil_server.world.flight import Flight, fly
+from hil_server.world.messages import COMMAND_AT, HAND_AT, PICTURE_AT
 from hil_server.world.oracles import violations
 
-# no listener, and the desk at an address of this world
-NO_BUS = ("telemetry.publish=''", "telemetry.hand_controller=''", "telemetry.command='tcp://127.0.0.1:*'")
+# no listener, and the desk at an address of this world; in a berthing that an operator flies a hand controller and a picture, too
+NO_BUS = ("telemetry.publish=''", "telemetry.hand_controller=''", f"telemetry.command={COMMAND_AT!r}")
+PILOTED = (*NO_BUS, f"telemetry.hand_controller={HAND_AT!r}", f"telemetry.plotjuggler={PICTURE_AT!r}")
 
 
 @dataclass

@@ -1,8 +1,8 @@
-"""What the bus has of zmq in a world: sockets that are one end of a pair, whose other end a client of this world has."""
+"""What bus and clients have of zmq in a world: sockets that are one end of a pair, whose other end the clients of this world share."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import msgpack
 import zmq
@@ -10,23 +10,29 @@ import zmq
 from drivers.simulated import world
 from hil_server.world.surroundings import Socket, socketpair
 
+# of the bus of a world: no other run has them
+COMMAND_AT, HAND_AT, PICTURE_AT = (f"tcp://127.0.0.{k}:*" for k in (1, 2, 3))
 clients: dict[str, Socket] = {}  # address → the clients' end
 
 
 class Frames:
     """One end: whole messages of frames, as zmq's sockets give and take them."""
 
-    def __init__(self) -> None:
-        self._end, self._clients = socketpair()
-        self._address = ""
+    _end: Socket
+    _address = ""
+    _name: tuple[bytes, ...] = ()  # what a client's messages begin with
 
     def setsockopt(self, *about: object) -> None:
         """Nothing to set."""
 
     def bind(self, address: str) -> None:
         """Clients find it under this address."""
+        self._end, clients[address] = socketpair()
         self._address = address
-        clients[address] = self._clients
+
+    def connect(self, address: str) -> None:
+        """A client of what is bound there. Raises KeyError when nothing is."""
+        self._end, self._name = clients[address], (b"client of %s" % address.encode(),)
 
     def get_string(self, option: int) -> str:
         """Its address."""
@@ -41,14 +47,17 @@ class Frames:
         return received(self._end)
 
     def send_multipart(self, frames: Sequence[bytes], flags: int = 0) -> None:
-        """To the client that the first frame names."""
-        sent(self._end, frames)
+        """To the client that the first frame names, or as a client. Raises zmq.Again when the other end is gone."""
+        try:
+            sent(self._end, [*self._name, *frames])
+        except OSError:
+            raise zmq.Again from None
 
     def close(self) -> None:
-        """Both ends are gone."""
-        clients.pop(self._address, None)
-        self._clients.close()
-        self._end.close()
+        """Both ends are gone, a client's when the bus ends."""
+        if self._address:
+            clients.pop(self._address).close()
+            self._end.close()
 
 
 def received(end: Socket) -> list[bytes]:
@@ -73,6 +82,11 @@ class Context:
 
     def __init__(self) -> None:
         self._made: list[Frames] = []
+
+    @classmethod
+    def instance(cls) -> Self:
+        """Of a client."""
+        return cls()
 
     def socket(self, kind: int) -> Frames:
         """A new one, whatever its kind."""

@@ -2,13 +2,15 @@
 
 import hashlib
 
+import numpy as np
 import pytest
 
 from hil_server.config.loader import load_test
 from hil_server.log.reader import read_log
 from hil_server.world.flight import fly
-from hil_server.world.hunter import NO_BUS
+from hil_server.world.hunter import NO_BUS, PILOTED
 from hil_server.world.oracles import violations
+from rt_kernels.layout import CODES
 from tests.system.line_runs import QUICK
 
 
@@ -50,3 +52,16 @@ def test_drives_on_ethercat_are_flown_whole_and_to_the_same_bytes(tmp_path):
     assert all((reported["id"] == 0x201 + axis).sum() > 8000 for axis in range(6))
     one, other = (flight.log.read_bytes() for flight in flights)
     assert one == other
+
+
+def test_a_berthing_is_flown_at_the_hand_controllers_to_the_same_bytes(tmp_path):
+    keys = ("guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "test.duration_max_s=6")
+    config = load_test("berthing_operator", [*PILOTED, *keys])
+    one, other = (fly(config, 1, tmp_path / f"{k}" / "run", force=True) for k in range(2))
+    assert one.log.read_bytes() == other.log.read_bytes()
+    assert violations(one, config) == ["causes: nothing went wrong, and it ended as 'time' with []"]  # six seconds are too few
+    r = read_log(one.log).records
+    flown = r[r["motion"] == CODES["motion"]["free"]]
+    # it turns the module by what it sees, and no record is older than its period and the way
+    assert np.abs(flown["hand_axis"][:, 3:6]).max() > 0.5 and np.abs(flown["V_TA"][-1, 3:]).max() > 1e-4
+    assert 0 <= flown["hand_age_ns"][:, 0].min() and flown["hand_age_ns"][:, 0].max() < 12_000_000
