@@ -11,7 +11,7 @@ maps), `final` when the run is over.
 Sending never waits: ZeroMQ drops for a subscriber whose queue is full, and for no other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -19,9 +19,10 @@ import zmq
 
 from hil_server.bus.wire import FULL, REQUIREMENTS, SLOW, STATUS, Message, Socket, pack
 from hil_server.log.header import LogHeader
+from hil_server.log.record import joined
 from rt_kernels.codes import STOP_FAULTS
 from rt_kernels.doors import time
-from rt_kernels.layout import FIELDS
+from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 
 MAX_RATE = 100.0  # batches per second of the wall clock, on average
 MAX_BURST = 200.0
@@ -82,10 +83,44 @@ class Window:
         self._count += len(records)
         if self._count < self.size:
             return []
-        stream = np.concatenate(self._parts)
+        stream = joined(self._parts)
         whole = len(stream) - len(stream) % self.size
         self._parts, self._count = [stream[whole:]], len(stream) - whole
         return [stream[i : i + self.size] for i in range(0, whole, self.size)]
+
+
+class Columns:
+    """Fields of one type, whose numbers are taken out of records together: bits, of which each that was set counts, or numbers."""
+
+    def __init__(self, base: np.dtype, bits: bool) -> None:
+        self.bits, self._base = bits, base
+        self._names: list[tuple[str, int, int]] = []  # with the first of its columns, and how many: 0 for a single number
+        self._places: list[int] = []
+
+    @classmethod
+    def of_fields(cls, names: Iterable[str]) -> list["Columns"]:
+        """These fields of a record by type; each begins at a multiple of its size."""
+        found: dict[tuple[np.dtype, bool], Columns] = {}
+        for name in names:
+            kind, offset = SAMPLE_DTYPE.fields[name][:2]  # type: ignore[index]
+            bits = kind.base.kind == "u" or name == "faults"
+            found.setdefault((kind.base, bits), cls(kind.base, bits))._add(name, offset, kind.shape)
+        return list(found.values())
+
+    def _add(self, name: str, offset: int, shape: tuple[int, ...]) -> None:
+        self._names.append((name, len(self._places), shape[0] if shape else 0))
+        first = offset // self._base.itemsize
+        self._places += range(first, first + (shape[0] if shape else 1))
+
+    def of(self, records: np.ndarray) -> np.ndarray:
+        """(n, columns) of records (n,), which lie one after the other."""
+        found: np.ndarray = records.view(self._base).reshape(len(records), -1)[:, self._places]
+        return found
+
+    def by_name(self, row: np.ndarray) -> dict[str, object]:
+        """One number of each column, as the fields have them."""
+        numbers = row.tolist()
+        return {name: numbers[at : at + count] if count else numbers[at] for name, at, count in self._names}
 
 
 class Trip(TypedDict):
@@ -135,6 +170,7 @@ class Publisher:
         self._sequence = {FULL: 0, SLOW: 0, STATUS: 0, REQUIREMENTS: 0}
         self._thinned = {FULL: 0, SLOW: 0, STATUS: 0, REQUIREMENTS: 0}
         self._names = on_bus()
+        self._of_a_kind = Columns.of_fields(self._names)
         self._newest = (0, 0)
         self._tick_time = TickTime()
         self._faults = np.int64(0)
@@ -201,13 +237,14 @@ class Publisher:
 
     def _extremes(self, batch: np.ndarray) -> dict[str, dict[str, object]]:
         body: dict[str, dict[str, object]] = {"last": {}, "min": {}, "max": {}, "any": {}}
-        for name in self._names:
-            values = batch[name]
-            body["last"][name] = values[-1].tolist()
-            if values.dtype.kind == "u" or name == "faults":
-                body["any"][name] = np.bitwise_or.reduce(values, axis=0).tolist()
+        for columns in self._of_a_kind:
+            values = columns.of(batch)
+            body["last"] |= columns.by_name(values[-1])
+            if columns.bits:
+                body["any"] |= columns.by_name(np.bitwise_or.reduce(values, axis=0))
             else:
-                body["min"][name], body["max"][name] = values.min(axis=0).tolist(), values.max(axis=0).tolist()
+                body["min"] |= columns.by_name(values.min(axis=0))
+                body["max"] |= columns.by_name(values.max(axis=0))
         aux = batch["aux"]
         for group, row in (("last", aux[-1]), ("min", aux.min(axis=0)), ("max", aux.max(axis=0))):
             body[group] |= self._by_channel(row.tolist())

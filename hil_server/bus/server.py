@@ -28,7 +28,7 @@ from hil_server.bus.settings import TelemetrySettings
 from hil_server.bus.wire import Context, DoorKeeper, Message, Socket, bind
 from hil_server.log.format import Facts
 from hil_server.log.header import LogHeader
-from hil_server.log.record import record_dtype
+from hil_server.log.record import joined, record_dtype
 from hil_server.requirements import CONFIGURATION, Requirement, Watch, of_configuration
 from rt_kernels.doors import made_as, queue, select, socket, threading, time
 from rt_kernels.layout import FIELDS, LAYOUT_HASH
@@ -76,6 +76,7 @@ class Bus:
         self._unseen = self._next  # records before the first look, where this process was started again
         self.watch = Watch(self.attempt(self._demanded) or ())
         self.requirements: list[Facts] = []
+        self._unjudged: list[np.ndarray] = []  # records since the requirements were judged
         self._last_tick = -1
         self._tuned: np.ndarray | None = None  # of the newest record
         self._stand: StandControl | None = None  # takes an operator's faults
@@ -163,8 +164,8 @@ class Bus:
         self._last_tick = int(records["tick"][-1])
         self._tuned = records["tuned"][-1].copy()
         self.attempt(self.publisher.publish, records)
-        self.watch.missing = self._unseen + self._passed_over
-        self.attempt(self.watch.see, records)
+        if self.watch.requirements:
+            self._unjudged.append(records)
         return len(records)
 
     def attempt(self, act: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T | None:
@@ -192,6 +193,10 @@ class Bus:
     def judge(self, final: bool) -> None:
         """Publishes what the requirements have come to; nothing where there are none."""
         if self.watch.requirements:
+            unjudged, self._unjudged = self._unjudged, []
+            self.watch.missing = self._unseen + self._passed_over
+            if unjudged:
+                self.watch.see(joined(unjudged))
             self.requirements = [one.as_dict() for one in self.watch.results(final)]
             self.publisher.requirements(self.requirements, final)
 

@@ -87,6 +87,13 @@ def ros2_schema(aux_count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """At least one array of records, (n,), of one type, one after the other. They are joined as bytes: numpy takes half a millisecond to
+    compare their fields."""
+    whole = np.dtype((np.void, parts[0].dtype.itemsize))
+    return np.concatenate([part.view(whole) for part in parts]).view(parts[0].dtype)
+
+
 def checksums(records: np.ndarray) -> np.ndarray:
     """CRC-32 of each record as it stands, shape (n,) uint32. records: (n,) contiguous."""
     size = records.dtype.itemsize

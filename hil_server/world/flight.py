@@ -87,7 +87,7 @@ def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), 
 
 @contextlib.contextmanager
 def flown(flight: Flight, turns: int = 0) -> Iterator[None]:
-    """Live runs of the block are in a world of the flight's seed and events. At its end the flight has what came of it; an error of the
+    """Live runs of the block are in a world of the flight's seed and events. At its end the flight has how it went; an error of the
     block is kept there, not raised."""
     world.begin(flight.seed)
     began = world.now_ns()
