@@ -30,7 +30,7 @@ IN_PLACE = 1500  # counts from its setpoint at most is an axis that is enabled; 
 SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
 REACTS_S = 0.3  # from the moment at which the record has waited too long to what ends the run
-HOME_S = 15.0  # from the loss of a record to the end of the run
+HOME_S = 12.0  # from the loss of a record to the end of the run, beside the time in which a trip may be recovered from
 UNCOUNTED = 0  # ticks that begin or end while the keeper of the drives has their wires
 TAKEN_S = 0.05  # in which a command is taken, and the operator has the reply
 RECOVERY_ANSWERED_S = 4.5  # the answer to `recover` is how it went
@@ -269,12 +269,13 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
         return
     half_s = 0.5 * RING_SECONDS + KEPT_S
     at = 1e-9 * log.records["time_ns"]
+    home_s = HOME_S + float(config.setup.stages["guidance"].keys.get("recover_s", 0.0))  # type: ignore[arg-type]
     for e in flight.events:
         fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
         waits = e.kind == "stall" and 1e-9 * e.amount > half_s
         lost_s = e.from_s + (half_s if waits else KEPT_S if fails else 0.0)
         if (e.kind == "kill" or fails or waits) and lost_s < flight.ran_s - 0.1:
-            if flight.ran_s > lost_s + HOME_S:
+            if flight.ran_s > lost_s + home_s:
                 yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
             given = at[log.records["command_code"] == CODES["command"]["record_lost"]]
             due_s = e.from_s + 0.5 * RING_SECONDS + REACTS_S
