@@ -12,7 +12,6 @@ step.
 
 import argparse
 import os
-import platform
 import sys
 import tempfile
 import time
@@ -29,13 +28,9 @@ from hil_server import registry  # noqa: E402
 from rt_kernels.context import Vehicle, Vehicles  # noqa: E402
 from rt_kernels.layout import SAMPLE_DTYPE  # noqa: E402
 from tests.control.fmu import factory  # noqa: E402
+from tools.bench_tick import machine  # noqa: E402
 
 PERIOD = 1e-3
-
-
-def machine() -> str:
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    return f"{model}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {platform.platform()}"
 
 
 def timed(call, steps, period_s=0.0) -> np.ndarray:

@@ -19,7 +19,6 @@ import argparse
 import ctypes
 import json
 import os
-import platform as host
 import subprocess
 import sys
 import sysconfig
@@ -27,6 +26,7 @@ from pathlib import Path
 
 import bench_multibody as bench
 import numpy as np
+from bench_tick import machine
 
 from rt_kernels.model import tree_generator
 from rt_kernels.multibody import Tree
@@ -130,7 +130,7 @@ def measure(name: str, args, harness, program: Path) -> dict:
     ours.write_text(text + "\nvoid use(TreeModel *model) { generated_kernels(&model->kernels); }\n")
     theirs, operations = peer_text(program, name, bench.aligned_bodies(plain), args.build)
     state = bench.states(plain, np.random.default_rng(5))
-    keep = [np.ascontiguousarray(state[k]) for k in ("q", "v", "tau", "a")]
+    keep = bench.in_order(state)
     cases, sides = bench.Cases(harness), {}
     for compiler in args.compilers.split(","):
         for flags in args.flags.split(","):
@@ -191,18 +191,16 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     args.build.mkdir(parents=True, exist_ok=True)
-    harness = bench.build(args.build / "harness.so", [HERE / "harness.c"], ["gcc", "-std=gnu11", "-O2"])
-    harness.own_context.restype = ctypes.c_void_p
+    harness = bench.build_harness(args.build)
     program = peer_generator(args.build)
     os.sched_setaffinity(0, {args.core})
-    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").open() if line.startswith("model name")), host.machine())
-    print(f"{cpu}, core {args.core}; {args.rounds} interleaved rounds, each the median of {args.samples} runs of 20 us; goal {GOAL}")
+    print(f"{machine()}, core {args.core}; {args.rounds} interleaved rounds, each the median of {args.samples} runs of 20 us; goal {GOAL}")
     results, met = {}, True
     for name in args.models.split(","):
         results[name] = measure(name, args, harness, program)
         met &= show(name, results[name])
     if args.json:
-        args.json.write_text(json.dumps({"machine": cpu, "models": results}, indent=1))
+        args.json.write_text(json.dumps({"machine": machine(), "models": results}, indent=1))
     print("\nevery ratio meets the goal" if met else "\nsome ratio does NOT meet the goal")
 
 

@@ -85,27 +85,21 @@ def peer_cases(arms: list[str], folder: Path):
     import bench_multibody as bench
 
     folder.mkdir(parents=True, exist_ok=True)
-    harness = bench.build(folder / "harness.so", [bench.HERE / "harness.c"], ["gcc", "-std=gnu11", "-O2"])
+    harness = bench.build_harness(folder)
     peer, name = bench.build_peer(folder, "clang")
     functions, keep = {}, []
     for arm in arms:
         # gravity off by hand: the peer has the default field, so both are compared with it
         tree = Tree.from_toml(ROOT / "stand_configs" / "manipulators" / f"{arm}.toml")
         rows = bench.aligned_bodies(tree)
-        bodies = (bench.BenchBody * len(rows))()
-        for at, b in zip(bodies, rows, strict=True):
-            I = b["inertia"]
-            at.parent, at.free_base, at.mass = b["parent"], int(b["free"]), b["mass"]
-            at.R[:], at.p[:], at.com[:] = b["R"].ravel(), b["p"], b["com"]
-            at.inertia[:] = [I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]]
         state = bench.states(tree, np.random.default_rng(5))
-        arrays = [np.ascontiguousarray(state[k]) for k in ("q", "v", "tau", "a")]
-        context = peer.peer_context(len(rows), bodies, *map(bench.pointer, arrays))
+        arrays = bench.in_order(state)
+        context = bench.peer_context(peer, rows, arrays)
         bench.check(tree, arm, state, peer, context)
         cases = bench.Cases(harness)
         for label in ("forward_local", "forward_world"):
             cases.add(label, getattr(peer, f"peer_{label}"), context)
-        keep += [tree, bodies, arrays]
+        keep += [tree, arrays]
         functions[arm] = lambda cases=cases, _keep=keep: float(cases.run(1, 31).min())
     return functions, name + ", aba"
 

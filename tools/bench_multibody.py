@@ -116,6 +116,20 @@ def states(tree: Tree, rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {"q": q, "v": v, "a": a, "tau": 10.0 * rng.uniform(-1.0, 1.0, (STATES, tree.nv))}
 
 
+def in_order(state: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """The arrays of `states` as the libraries take them."""
+    return [np.ascontiguousarray(state[k]) for k in ("q", "v", "tau", "a")]
+
+
+def peer_context(peer: ctypes.CDLL, rows: list[dict], arrays: list[np.ndarray]) -> int:
+    """The tree for Pinocchio, with its states; it keeps pointers to the arrays."""
+    bodies = (BenchBody * len(rows))()
+    for at, b in zip(bodies, rows, strict=True):
+        at.parent, at.free_base, at.mass = b["parent"], int(b["free"]), b["mass"]
+        at.R[:], at.p[:], at.com[:], at.inertia[:] = b["R"].ravel(), b["p"], b["com"], b["inertia"][np.triu_indices(3)]
+    return peer.peer_context(len(rows), bodies, *map(pointer, arrays))
+
+
 def mjcf(rows: list[dict]) -> str:
     """The same tree for MuJoCo."""
 
@@ -185,6 +199,12 @@ def build_mujoco(folder: Path):
     return library, f"MuJoCo {mujoco.__version__}"
 
 
+def build_harness(folder: Path) -> ctypes.CDLL:
+    harness = build(folder / "harness.so", [HERE / "harness.c"], ["gcc", "-std=gnu11", "-O2"])
+    harness.own_context.restype = ctypes.c_void_p
+    return harness
+
+
 def pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
@@ -231,19 +251,12 @@ def measure(name: str, args, harness, peer, mujoco, folder: Path) -> dict:
             variants[f"general {s}"] = tree_of(name)
             variants[f"general {s}"].use_instruction_set(s)
     rows = aligned_bodies(tree)
-    bodies = (BenchBody * len(rows))()
-    for at, b in zip(bodies, rows, strict=True):
-        I = b["inertia"]
-        at.parent, at.free_base, at.mass = b["parent"], int(b["free"]), b["mass"]
-        at.R[:], at.p[:], at.com[:] = b["R"].ravel(), b["p"], b["com"]
-        at.inertia[:] = [I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]]
     state = states(tree, np.random.default_rng(5))
-    keep = [np.ascontiguousarray(state[k]) for k in ("q", "v", "tau", "a")]
-    context = peer.peer_context(len(rows), bodies, *map(pointer, keep))
+    keep = in_order(state)
+    context = peer_context(peer, rows, keep)
     cases = Cases(harness)
     for label in ("forward_local", "forward_world", "inverse", "mass_matrix_local", "mass_matrix_world"):
         cases.add(f"pinocchio {label}", getattr(peer, f"peer_{label}"), context)
-    harness.own_context.restype = ctypes.c_void_p
     for variant, t in variants.items():
         check(t, f"{name} {variant}", state, peer, context)
         own = harness.own_context(*(ctypes.c_void_p(x) for x in t.model_address), *map(pointer, keep))
@@ -314,11 +327,9 @@ def linear(args, harness) -> dict:
     """Forward dynamics of chains of 5 to 100 bodies: straight line through the times, largest residual relative to the time."""
     sizes = (5, 10, 20, 35, 50, 75, 100)
     cases, keep = Cases(harness), []
-    harness.own_context.restype = ctypes.c_void_p
     for n in sizes:
         tree = tree_of(f"chain{n}")
-        state = states(tree, np.random.default_rng(5))
-        arrays = [np.ascontiguousarray(state[k]) for k in ("q", "v", "tau", "a")]
+        arrays = in_order(states(tree, np.random.default_rng(5)))
         own = harness.own_context(*(ctypes.c_void_p(x) for x in tree.model_address), *map(pointer, arrays))
         keep += [tree, arrays]
         cases.add(f"chain{n}", harness.own_forward, own)
@@ -345,7 +356,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     args.build.mkdir(parents=True, exist_ok=True)
-    harness = build(args.build / "harness.so", [HERE / "harness.c"], ["gcc", "-std=gnu11", "-O2"])
+    harness = build_harness(args.build)
     if args.linear:
         os.sched_setaffinity(0, {args.core})
         linear(args, harness)
