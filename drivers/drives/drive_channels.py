@@ -20,7 +20,6 @@ from rt_kernels.parameters import Parameter, checked
 NAMES = ("leg_force", "leg_pressure_a", "leg_pressure_b", "leg_valve", "supply_pressure", "hydraulic_status")
 SUPPLY, STATUS = NAMES.index("supply_pressure"), NAMES.index("hydraulic_status")
 PDO_NUMBERS = (3, 4)
-MOST_VALUES = 4  # in one PDO: no value is shorter than two bytes
 
 CHANNEL = (
     Parameter("channel", "str", "-", "what it is", choices=NAMES),

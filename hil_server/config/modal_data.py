@@ -24,7 +24,6 @@ from hil_server.values import Document, Given
 from rt_kernels.algebra.arrays import quat_to_matrix
 from rt_kernels.compensation.effective_mass import skew
 from rt_kernels.dynamics.modal import ModalCraft
-from rt_kernels.extends import read_tables
 from rt_kernels.parameters import unknown_key
 
 COMPONENTS = ("t1", "t2", "t3", "r1", "r2", "r3")
@@ -386,15 +385,6 @@ def _chosen(table: Given, folder: Path | str) -> ModalData:
 
 def _least_hz(table: Given) -> float:
     return float(table.get("frequency_min_hz", 1e-3))
-
-
-def vehicle_modal_craft(path: Path | str, steps: tuple[float, float]) -> ModalCraft:
-    """`modal_craft` of the `[modal]` table of a vehicle file, checked against the vehicle."""
-    path = Path(path)
-    table = read_tables(path)
-    if "modal" not in table:
-        raise ModalDataError(f"{path}: no table [modal]")
-    return modal_craft(table["modal"], path.parent, steps, rigid_of(table))
 
 
 def rigid_of(vehicle: Given) -> np.ndarray:

@@ -100,15 +100,6 @@ class StandResponse:
         )
 
     @cached_property
-    def oil_stiffness(self) -> Array:
-        """(6,) N/m of each leg with its valve closed: beta (A_a^2/V_a + A_b^2/V_b)."""
-        V_a, V_b = self.volumes
-        stiffness: Array = self.keys["bulk_modulus_pa"] * (
-            self.keys["piston_area_a_m2"] ** 2 / V_a + self.keys["piston_area_b_m2"] ** 2 / V_b
-        )
-        return stiffness
-
-    @cached_property
     def rest_pressures(self) -> tuple[Array, Array]:
         """Pa, (6,) each: p_a, p_b that carry the weight."""
         k = self.keys
@@ -123,13 +114,6 @@ class StandResponse:
         (p_a, p_b), p_s, p_t = self.rest_pressures, k["supply_pressure_pa"], k["tank_pressure_pa"]
         K, turn = valve_gain(k), k["valve_laminar_pressure_pa"]
         return (0.5 * K * (root(p_s - p_a, turn) + root(p_a - p_t, turn)), 0.5 * K * (root(p_b - p_t, turn) + root(p_s - p_b, turn)))
-
-    def oil_modes(self) -> tuple[Array, Array]:
-        """Frequencies (6,) in Hz, ascending, and shapes (6, 6) in columns, of the platform on its oil: valves closed, nothing damped."""
-        K = self.J.T @ np.diag(self.oil_stiffness) @ self.J + self.weight_stiffness
-        squares, shapes = np.linalg.eig(np.linalg.solve(self.mass_matrix, K))
-        order = np.argsort(squares.real)
-        return np.sqrt(squares.real[order]) / (2.0 * np.pi), shapes.real[:, order]
 
     # ------------------------------------------------------------------------------------------------------------ state space
     @cached_property
@@ -181,19 +165,6 @@ class StandResponse:
     def compliance(self, frequency_hz: Array | float) -> Array:
         """(..., 6, 6) complex: displacement of the platform per wrench at P, W axes; m/N, rad/(N.m)."""
         return self._answer(frequency_hz, True)[..., :6, :]
-
-    def leg_response(self, frequency_hz: Array | float, quantity: str) -> Array:
-        """(..., 6, 6) complex per displacement of the platform's setpoint: "pressure_a", "pressure_b" (Pa), "force" (N, of the oil on the
-        rod less viscous friction), "valve" (opening)."""
-        z = self._answer(frequency_hz, False)
-        k = self.keys
-        if quantity == "force":
-            force: Array = k["piston_area_a_m2"] * z[..., 12:18, :] - k["piston_area_b_m2"] * z[..., 18:24, :]
-            force -= k["friction_viscous_n_s_per_m"] * self.J @ z[..., 6:12, :]
-            return force
-        at = {"pressure_a": 12, "pressure_b": 18, "valve": 30}[quantity]
-        found: Array = z[..., at : at + 6, :]
-        return found
 
     def lead(self, band_hz: tuple[float, float] = (0.5, 10.0), delay_s: float = 0.0, points: int = 60) -> Lead:
         """L1 and L2 by least squares over the band, evenly in the logarithm of the frequency. delay_s: what else lies between the motion of

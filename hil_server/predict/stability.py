@@ -8,7 +8,6 @@ form: the verdict is the contact played through the line (`hil_server.predict.co
 
 import cmath
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -202,10 +201,3 @@ def _coupled(K: np.ndarray, B: np.ndarray | None, squares: np.ndarray, shapes: n
     slowest = min((mode.frequency_hz for _, mode in found), default=0.0)
     found.sort(key=lambda one: -one[0])
     return sorted((replace(mode, slowest_hz=slowest) for _, mode in found[:count]), key=lambda mode: mode.frequency_hz)
-
-
-def stiffness_along(stiffness_n_per_m: float, point: Sequence[float], normal: Sequence[float]) -> np.ndarray:
-    """(6, 6) of one spring along `normal` at `point`, at and in T: k u u^T, u = (n, p x n)."""
-    n = np.asarray(normal, float) / np.linalg.norm(normal)
-    u = np.concatenate([n, np.cross(np.asarray(point, float), n)])
-    return stiffness_n_per_m * np.outer(u, u)

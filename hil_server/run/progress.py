@@ -129,8 +129,3 @@ class Stopper:
         if newest is None:
             return False
         return int(np.frombuffer(newest[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)[0]["safety_state"]) in AT_REST
-
-    @property
-    def hurried(self) -> bool:
-        """Whether there was a third press: no report is made."""
-        return self._seen > 2

@@ -51,10 +51,6 @@ class Stand:
         """The target port in W."""
         return self.X_WF if self.target_fixed else product(X_WP, self.X_PM)
 
-    def X_WA(self, X_WP: Pose) -> Pose:
-        """The active port in W."""
-        return product(X_WP, self.X_PM) if self.target_fixed else self.X_WF
-
     def joints(self, X_WP: Pose) -> dict[str, float]:
         """Value of every joint of the URDF, m or rad, for a pose of the platform."""
         values = dict(zip(PLATFORM_JOINTS, [*X_WP[:3], *np.radians(angles_deg(X_WP[3:]))], strict=True))

@@ -53,14 +53,6 @@ class Section:
             if not (np.isfinite(value) and value >= 0.0):
                 raise ValueError(f"section: {name} = {value} is not a finite number >= 0")
 
-    @classmethod
-    def rectangle(cls, E: float, nu: float, height_y: float, width_z: float, density: float) -> Section:
-        """Solid rectangle, sides along y and z in m; torsion constant by the series' first terms (within 0.5 %)."""
-        A = height_y * width_z
-        a, b = max(height_y, width_z) / 2.0, min(height_y, width_z) / 2.0
-        J = a * b**3 * (16.0 / 3.0 - 3.36 * b / a * (1.0 - b**4 / (12.0 * a**4)))
-        return cls(E, E / (2.0 * (1.0 + nu)), A, height_y * width_z**3 / 12.0, width_z * height_y**3 / 12.0, J, density)
-
 
 def element_stiffness(section: Section, length: float) -> Array:
     """(12, 12) in element axes, x along the element; order u, theta of the first node, u, theta of the second."""

@@ -228,13 +228,6 @@ def resolve(bodies: Sequence[Body]) -> tuple[list[Body], list[Frame]]:
 # ---- files --------------------------------------------------
 
 
-def _rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    cr, sr, cp, sp, cy, sy = math.cos(roll), math.sin(roll), math.cos(pitch), math.sin(pitch), math.cos(yaw), math.sin(yaw)
-    return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                     [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                     [-sp, cp * sr, cp * cr]])  # fmt: skip
-
-
 def _pose(matrix: object, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Rotation and origin of a 4x4 transform; the rotation is freed of the rounding of printed angles."""
     if matrix is None:

@@ -16,7 +16,6 @@ from hil_server.config.modal_data import (
     read_f06,
     read_modal_data,
     rigid_of,
-    vehicle_modal_craft,
     with_data,
     write_csv,
 )
@@ -156,8 +155,6 @@ def test_modes_of_a_part_of_the_craft_are_refused(request, tmp_path, truss):
     for key, value in (("port_position_m", [22.0, 0.0, 0.0]), ("inertia_kg_m2", [[47581.5, 0, 0], [0, 3.3e6, 0], [0, 0, 2994845.0]])):
         with pytest.raises(ModalDataError, match=key):
             modal_craft(table["modal"], folder, (5e-4, 1e-4), rigid_of(table | {key: value}))
-    vehicle_modal_craft(folder / "flexible_truss.toml", (5e-4, 1e-4))
-    vehicle_modal_craft(folder / "large_station_flexible.toml", (5e-4, 1e-4))
 
 
 def test_configuration_keeps_the_rigid_body_modes(request):

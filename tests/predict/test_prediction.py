@@ -22,13 +22,19 @@ from hil_server.predict.stability import (
     phase_budget,
     rebound,
     stability_indicator,
-    stiffness_along,
 )
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia, rotation, skew
 from rt_kernels.context import Vehicle, Vehicles
 from rt_kernels.multibody.flexible import FlexibleTree
 
 ELASTIC = "stand_configs/programmes/elastic_contact.toml"
+
+
+def stiffness_along(stiffness_n_per_m, point, normal):
+    """(6, 6) of one spring along `normal` at `point`, at and in T: k u u^T, u = (n, p x n)."""
+    n = np.array(normal) / np.linalg.norm(normal)
+    u = np.concatenate([n, np.cross(point, n)])
+    return stiffness_n_per_m * np.outer(u, u)
 
 
 def test_the_ratio_that_is_shown_is_the_one_that_is_judged():
