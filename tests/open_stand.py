@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from hil_server.config import files, narrowing, parse_override, toml_text
+from hil_server.config.checks import part_table
 from hil_server.config.loader import DEFAULT_TEST, SHIPPED, _platform, named_file
-from hil_server.config.parts import part_table
 from rt_kernels.extends import read_tables
 
 

@@ -30,7 +30,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hil_server.config import load_test  # noqa: E402
-from hil_server.config.parts import part_table  # noqa: E402
+from hil_server.config.checks import part_table  # noqa: E402
 from hil_server.errors import ConfigurationError  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.predict.contact_line import FIELDS_OF_A_RUN, line, mode_at, play, read_run, records_of  # noqa: E402

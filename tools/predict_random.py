@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hil_server.config import load_test  # noqa: E402
-from hil_server.config.parts import check_part, part_table  # noqa: E402
+from hil_server.config.checks import check_part, part_table  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.predict.contact_line import mode_at  # noqa: E402
 from hil_server.predict.prediction import predict  # noqa: E402

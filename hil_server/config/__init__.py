@@ -1,9 +1,9 @@
 """The configuration of a test: strict TOML in (`loader`), a checked document and frozen classes out (`model`), every fault named."""
 
+from hil_server.config.checks import check_part, part_table
 from hil_server.config.files import SHIPPED, named_file
 from hil_server.config.loader import load_test, parse_override, test_from_toml
 from hil_server.config.model import TestConfig
-from hil_server.config.parts import check_part, part_table
 from hil_server.config.physics import criticality, mounting_poses, pose
 
 __all__ = [

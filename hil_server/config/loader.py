@@ -16,11 +16,10 @@ from typing import Any, TypeAlias
 
 from hil_server import registry
 from hil_server.config import crafts, extends, files, former_names, narrowing, physics, tables, toml_text
-from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
+from hil_server.config.checks import Table, join, line, missing, must_be, part_faults, part_table, trial_faults, unknown_key, unknown_table
 from hil_server.config.files import SHIPPED, named_file
 from hil_server.config.keys import keys_of, similar
 from hil_server.config.model import TestConfig, docking_port, moment_unresolved
-from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
 from hil_server.requirements import declaration

@@ -15,9 +15,9 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.config import crafts, physics, tables, toml_text
+from hil_server.config.checks import check_part, part_table
 from hil_server.config.files import SHIPPED
 from hil_server.config.modal_data import modal_craft, rigid_of
-from hil_server.config.parts import check_part, part_table
 from hil_server.errors import ConfigurationError
 from hil_server.requirements.angles import yaw_pitch_roll
 from hil_server.values import Document, Given, Keys, Value

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hil_server.config import extends, files, tables, toml_text
-from hil_server.config.checks import join, line
-from hil_server.config.parts import part_table
+from hil_server.config.checks import join, line, part_table
 from hil_server.errors import ConfigurationError
 from hil_server.values import Document, Given, Value
 from rt_kernels.parameters import REQUIRED, Parameter

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.config import TestConfig, criticality, physics
-from hil_server.config.parts import check_part
+from hil_server.config.checks import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
 from hil_server.judge.run import Run

@@ -26,9 +26,9 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.config import TestConfig, crafts
+from hil_server.config.checks import check_part, part_table
 from hil_server.config.loader import VEHICLES
 from hil_server.config.model import Stand
-from hil_server.config.parts import check_part, part_table
 from hil_server.errors import ConfigurationError
 from hil_server.judge import margins
 from hil_server.judge.contact_energy import energy_restitution, free_energy, meeting_energy

@@ -20,9 +20,9 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.config import TestConfig
+from hil_server.config.checks import part_table
 from hil_server.config.files import Done, no_progress, whole
 from hil_server.config.model import own_delay
-from hil_server.config.parts import part_table
 from hil_server.errors import ConfigurationError
 from hil_server.judge.margins import Margin
 from hil_server.line import assembly

@@ -3,7 +3,7 @@
 import pytest
 
 from hil_server import registry
-from hil_server.config import parts
+from hil_server.config import checks
 
 PARTS_MODULE = '''
 from rt_kernels.parameters import Parameter
@@ -121,9 +121,9 @@ def fake_parts(tmp_path_factory, monkeypatch):
     for role in registry.PARTS:
         monkeypatch.setitem(registry.PARTS[role], "fake", "fake_parts_of_tests:Part")
         monkeypatch.setitem(registry.PARTS[role], "other", "fake_parts_of_tests:Other")
-    parts.part_table.cache_clear()
+    checks.part_table.cache_clear()
     yield
-    parts.part_table.cache_clear()
+    checks.part_table.cache_clear()
 
 
 @pytest.fixture

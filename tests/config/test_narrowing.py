@@ -7,7 +7,7 @@ import pytest
 
 from hil_server import cli, registry
 from hil_server.config import SHIPPED, load_test, narrowing, tables, test_from_toml, toml_text
-from hil_server.config.parts import part_table
+from hil_server.config.checks import part_table
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from rt_kernels.extends import read_tables

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hil_server import registry
-from hil_server.config import load_test, parts
+from hil_server.config import checks, load_test
 from hil_server.predict.prediction import predict
 from rt_kernels.compensation.smith import SmithPredictor
 from rt_kernels.parameters import Parameter
@@ -29,9 +29,9 @@ class ShareOfAPredictor(SmithPredictor):
 def outside(monkeypatch):
     """The part above, registered as the entry point of another distribution would."""
     monkeypatch.setattr(registry, "parts_from_outside", lambda: {"compensation": {"somebody.share": f"{__name__}:ShareOfAPredictor"}})
-    parts.part_table.cache_clear()
+    checks.part_table.cache_clear()
     yield "somebody.share"
-    parts.part_table.cache_clear()
+    checks.part_table.cache_clear()
 
 
 def table(name, f, drive="spec", **keys):

@@ -42,7 +42,7 @@ def test_from_drawings_to_a_docking_that_replays(project, capsys, monkeypatch):
 
 def test_the_unit_is_drawn_with_its_latch(project):
     from hil_server.config import load_test
-    from hil_server.config.parts import check_part
+    from hil_server.config.checks import check_part
     from rt_kernels.mechanisms.mesh.unit import MeshUnit
 
     unit = load_test(project / "test.toml").setup.mechanism
