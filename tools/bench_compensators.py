@@ -15,7 +15,7 @@ from hil_server import registry
 from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels.compensation.timing import step_times
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import CODES
 
 RECOMMENDED = "lead_and_pose_force"
 MAX_S = 1e-6
@@ -26,23 +26,17 @@ KEYS = {
 }
 
 
-def contact_sample():
-    s = np.zeros(1, SAMPLE_DTYPE)
-    s["periods"], s["contact"], s["motion"] = 1, 1, CODES["motion"]["free"]
-    for name in ("X_TA", "X_TA_measured", "X_NC", "X_NV", "X_WP"):
-        s[name][0, 6] = 1.0
-    s["F_T"], s["A_TA"], s["kinetic_energy"] = 100.0, 0.1, 0.06
-    return s
-
-
 def added_cost(repeats=5):
     """Compensator → median added seconds a tick over `none`."""
-    context = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml")).context
+    test = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml"))
+    context, sample = test.context, test.line.sample
+    sample["periods"], sample["contact"], sample["motion"] = 1, 1, CODES["motion"]["free"]
+    sample["F_T"], sample["A_TA"], sample["kinetic_energy"] = 100.0, 0.1, 0.06
 
     def median(name):
         part = registry.part("compensation", name)
         built = part(**KEYS.get(name, {}), **{wanted: context[wanted] for wanted in part.CONTEXT})
-        return min(float(np.median(step_times(built, contact_sample()))) for _ in range(repeats))
+        return min(float(np.median(step_times(built, sample.copy()))) for _ in range(repeats))
 
     base = median("none")
     return {name: median(name) - base for name in sorted(registry.PARTS["compensation"])}

@@ -27,8 +27,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from rt_kernels.context import Start, Vehicle, Vehicles  # noqa: E402
 from rt_kernels.dynamics.manipulator.payload import ManipulatorPayload  # noqa: E402
-from rt_kernels.layout import CODES, SAMPLE_DTYPE  # noqa: E402
+from rt_kernels.layout import CODES  # noqa: E402
 from rt_kernels.multibody import Tree  # noqa: E402
+from tests.first_sample import closed  # noqa: E402
 
 ARMS = {
     "canadarm2": {"joint_angles_deg": [0.0, 20.0, -60.0, 100.0, -50.0, 10.0, 0.0], "locked_joint": "shoulder_roll"},
@@ -54,15 +55,7 @@ def part(arm: str, base: str, kernels: str = "fastest", period_s: float = PERIOD
 
 def begin(p: ManipulatorPayload) -> tuple[np.ndarray, np.ndarray]:
     """Sample and auxiliary channels with the loop closed and the operator in charge."""
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    for name in SAMPLE_DTYPE.names:
-        if name.startswith(("X_", "profile_X")):
-            sample[name][0, 6] = 1.0
-    sample["periods"] = 1
-    sample["X_TA_measured"][0, 0] = -1.0
-    sample["motion"] = CODES["motion"]["close_loop"]
-    aux = p.step(sample)
-    sample["motion"] = CODES["motion"]["free"]
+    sample, aux = closed(p, [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     sample["arm_mode"] = CODES["arm_mode"]["hand"]
     sample["rate_frame"] = CODES["rate_frame"]["interface"]
     return sample, aux

@@ -23,11 +23,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles  # noqa: E402
 from rt_kernels.dynamics.two_bodies import TwoBodies  # noqa: E402
 from rt_kernels.dynamics.two_crafts import TwoCrafts  # noqa: E402
-from rt_kernels.layout import CODES, SAMPLE_DTYPE  # noqa: E402
+from rt_kernels.layout import CODES  # noqa: E402
 from rt_kernels.model.beam_elements import Section, straight_beam  # noqa: E402
 from rt_kernels.model.craft import Craft, CraftPort, JointSettings, Link, at_rest  # noqa: E402
 from rt_kernels.model.craft_file import read_craft  # noqa: E402
 from rt_kernels.model.modes import ModalBody, clamped_modes  # noqa: E402
+from tests.first_sample import closed  # noqa: E402
 
 BOUNDS_US = {"seven joints": 6.0, "twelve modes": 15.0}
 SHIPPED = {"station and ship": ("vehicles/ship_four_drives", "vehicles/station_twelve_joints"),
@@ -77,10 +78,7 @@ def shipped(name: str) -> Vehicle:
 def flown(part_class: type, vehicles: Vehicles, motion: str) -> tuple:
     """(part, sample, aux) of two vehicles in the middle of a flight."""
     part = part_class(period_s=5e-4, vehicles=vehicles, start=Start(IDENTITY, np.zeros(6)), range_max_m=1000.0)
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["periods"], sample["X_TA_measured"], sample["V_TA_measured"] = 1, IDENTITY, [0.01, 0.002, 0.0, 1e-3, -1e-3, 2e-3]
-    sample["motion"] = CODES["motion"]["close_loop"]
-    aux = part.step(sample)
+    sample, aux = closed(part, IDENTITY, [0.01, 0.002, 0.0, 1e-3, -1e-3, 2e-3])
     sample["motion"], sample["F_T_corrected"] = CODES["motion"][motion], [0.5, 0.2, -0.1, 0.1, 0.05, -0.02]
     part.repeat(sample, 200, aux)
     return part, sample, aux

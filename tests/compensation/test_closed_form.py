@@ -13,7 +13,8 @@ from hil_server.line import assembly
 from rt_kernels.compensation.declarations import lead_inertia
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.context import Delays
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import CODES
+from tests.first_sample import first_sample
 
 H = 1e-3
 FREE = CODES["motion"]["free"]
@@ -39,10 +40,7 @@ def build(name, context, **keys):
 
 
 def sample(**fields):
-    s = np.zeros(1, SAMPLE_DTYPE)
-    s["periods"], s["motion"] = 1, FREE
-    for field in ("X_TA", "X_TA_measured", "X_NC", "X_NV", "X_WP"):
-        s[field][0, 6] = 1.0
+    s = first_sample(motion=FREE)
     for name, value in fields.items():
         if np.ndim(value) == 0 or s[name].ndim == 1:
             s[name] = value

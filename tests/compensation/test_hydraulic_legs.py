@@ -9,7 +9,8 @@ from scipy import signal
 from hil_server import registry
 from hil_server.config import load_test
 from hil_server.line import assembly
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import CODES
+from tests.first_sample import first_sample
 
 H = 1e-3
 STIFFNESS = 1e6
@@ -31,13 +32,7 @@ def build(context, model=None, **keys):
 
 
 def sample(context, V=(0.0,) * 6):
-    s = np.zeros(1, SAMPLE_DTYPE)
-    s["periods"], s["motion"] = 1, CODES["motion"]["free"]
-    for field in ("X_TA", "X_TA_measured"):
-        s[field][0, 6] = 1.0
-    s["X_WP"] = context["platform"].neutral_pose
-    s["V_TA"] = V
-    return s
+    return first_sample(motion=CODES["motion"]["free"], X_WP=context["platform"].neutral_pose, V_TA=V)
 
 
 def expected_offsets(context, rates, crossing=1e-3):

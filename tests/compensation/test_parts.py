@@ -8,6 +8,7 @@ import pytest
 from hil_server import registry
 from rt_kernels.layout import CODES, FIELDS, SAMPLE_DTYPE
 from rt_kernels.stewart.platform import Platform
+from tests.first_sample import first_sample
 
 OWN = {name for name, *rest in FIELDS if name in ("F_T_corrected", "lead", "lead_offset", "loop_delay", "compensation_status")}
 NEEDED = {
@@ -37,8 +38,7 @@ def samples(count=200, seed=1):
     """A contact with noise: random poses, twists and wrenches, contact in the second half."""
     rng = np.random.default_rng(seed)
     for i in range(count):
-        s = np.zeros(1, SAMPLE_DTYPE)
-        s["periods"], s["motion"], s["contact"] = 1, CODES["motion"]["free"], i > count // 2
+        s = first_sample(motion=CODES["motion"]["free"], contact=i > count // 2)
         for name in ("X_TA", "X_TA_measured", "X_NC", "X_NV", "X_WP"):
             s[name][0, :3] = 1e-3 * rng.normal(size=3)
             q = np.array([0, 0, 0, 1.0]) + 1e-3 * np.append(rng.normal(size=3), 0.0)
@@ -62,29 +62,8 @@ def test_writes_its_own_fields_only_and_finite(name, context):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_snapshot_gives_the_same_bits(name, context):
-    part = build(name, context)
-    run = list(samples())
-    for s in run[:120]:
-        part.step(s)
-    kept = part.snapshot()
-    first = [(part.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
-    part.restore(kept)
-    again = [(part.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
-    assert first == again
-    # and in a part rebuilt, from constants and state as bytes
-    other = build(name, context)
-    part.restore(kept)
-    other.load_unchecked(part.dump())
-    assert first == [(other.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_nothing_in_gives_nothing_out(name, context):
-    s = np.zeros(1, SAMPLE_DTYPE)
-    s["periods"] = 1
-    for field in ("X_TA", "X_TA_measured", "X_NC", "X_NV", "X_WP"):
-        s[field][0, 6] = 1.0
+    s = first_sample()
     build(name, context).step(s)
     assert not s["F_T_corrected"].any() and not s["lead_offset"].any()
 
@@ -101,22 +80,16 @@ def test_stiffness_follows_the_wrench_of_any_single_contact(context):
         u = np.concatenate([n, np.cross(p, n)])
         x, y = 1e-4 * rng.normal(size=3), 1e-4 * rng.normal(size=3)
         depth_y, depth_x = 2e-3 + n @ y, 2e-3 + n @ x
-        s = np.zeros(1, SAMPLE_DTYPE)
-        s["periods"], s["contact"] = 1, 1
+        s = first_sample(contact=1, F_T=1e5 * depth_y * u)
         s["X_TA"][0, :3], s["X_TA_measured"][0, :3] = x, y
-        s["X_TA"][0, 6] = s["X_TA_measured"][0, 6] = 1.0
-        s["F_T"] = 1e5 * depth_y * u
         part.step(s)
         np.testing.assert_allclose(s["F_T_corrected"][0], 1e5 * depth_x * u, rtol=1e-9, atol=1e-6)
 
 
 def test_force_is_never_turned_around(context):
     part = build("pose_referenced_force", context, stiffness_n_per_m=1e6)
-    s = np.zeros(1, SAMPLE_DTYPE)
-    s["periods"], s["contact"] = 1, 1
-    s["X_TA"][0, 6] = s["X_TA_measured"][0, 6] = 1.0
-    s["X_TA"][0, 0] = -0.01
-    s["F_T"][0, 0] = 50.0
+    s = first_sample(contact=1)
+    s["X_TA"][0, 0], s["F_T"][0, 0] = -0.01, 50.0
     part.step(s)
     assert s["F_T_corrected"][0, 0] == 0.0 and s["compensation_status"][0] & 4
 
@@ -126,9 +99,7 @@ def test_lead_is_limited_and_says_so(context, axes):
     """A lead that jumps is led up inside its limits and brakes in time (2.13 mm at 0.05 m/s and 2 m/s2: 68 ms); the flag tells. Neither of
     translation and rotation leaves its limits while the other is at its own."""
     part = build("phase_lead", context, lead_rate_max_m_s=0.05, lead_acceleration_max_m_s2=2.0)
-    s = np.zeros(1, SAMPLE_DTYPE)
-    s["periods"] = 1
-    s["X_TA"][0, 6] = 1.0
+    s = first_sample()
     leads, flags = [], 0
     for i in range(90):
         s["V_TA"][0, axes] = 0.1 if i > 5 else 0.0
@@ -154,9 +125,7 @@ def test_stiffness_estimate_finds_the_contact_and_stays_in_bounds(context):
         aux = np.zeros(1)
         for i in range(300):
             y = 1e-3 * np.sin(0.03 * i)
-            s = np.zeros(1, SAMPLE_DTYPE)
-            s["periods"], s["contact"] = 1, 1
-            s["X_TA"][0, 6] = s["X_TA_measured"][0, 6] = 1.0
+            s = first_sample(contact=1)
             s["X_TA"][0, 0] = s["X_TA_measured"][0, 0] = y
             s["F_T"][0, 0] = 1e5 * (y + 2e-3)
             part.step(s, aux)

@@ -10,8 +10,9 @@ from hil_server import registry
 from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels.extends import read_tables
-from rt_kernels.layout import BITS, CODES, FIELDS, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, FIELDS
 from tests.control.fmu import factory
+from tests.first_sample import first_sample
 from tests.mechanisms.mesh import drawings
 
 SHIP = "test.active_vehicle=vehicles/transport_ship_thrusters.toml"
@@ -117,10 +118,7 @@ def samples(first, count, seed=1):
 def stream(simulated):
     """Function (count, seed) → samples around the neutral pose of the stand."""
     platform = simulated.context["platform"]
-    first = np.zeros(1, SAMPLE_DTYPE)
-    for name, *_ in FIELDS:
-        if name.startswith(("X_", "profile_X")):
-            first[name][0, 6] = 1.0
+    first = first_sample(safety_state=CODES["safety_state"]["following"])
     neutral = np.asarray(platform.neutral_pose)
     lengths = platform.leg_lengths(neutral)
     first["X_WP"] = first["X_WP_measured"] = neutral
@@ -128,7 +126,4 @@ def stream(simulated):
         first[name] = lengths
     for name in ("X_TA", "X_TA_measured", "profile_X_TA"):
         first[name] = simulated.context["start"].X_TA
-    first["first_contact_time"] = first["capture_time"] = -1.0
-    first["trip_tick"] = -1
-    first["lead"][:, 0] = 1.0
     return lambda count, seed=1: samples(first, count, seed)

@@ -8,7 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from hil_server import registry
 from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
-from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES
+from tests.first_sample import first_sample
 
 REQUEST, STATUS = BITS["control_request"], BITS["control_status"]
 THRUST, GAIN = 250.0, 50.0
@@ -19,11 +20,8 @@ OUTPUTS = ("control_A", "control_T", "thruster_A", "thruster_T", "wheel_torque_A
 def controlled(*asked, w=(0.0, 0.0, 0.0), R=None, **keys):
     """The sample after one step; w: rate of the active craft on its own axes."""
     R = Rotation.identity() if R is None else R
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["control_request"] = sum(REQUEST[name] for name in asked)
+    sample = first_sample(control_request=sum(REQUEST[name] for name in asked), **dict.fromkeys(OUTPUTS, 9.0))  # of the tick before
     sample["X_NC"][0, 3:], sample["V_NC"][0, 3:] = R.as_quat(), R.apply(w)
-    for name in OUTPUTS:
-        sample[name] = 9.0  # of the tick before
     registry.part("control", "press_thrust")(vehicles=VEHICLES, **keys).step(sample)
     return sample[0]
 
@@ -38,9 +36,7 @@ def test_thrust_is_what_the_guidance_asks_for(asked, thrust):
 @pytest.mark.parametrize("part", ["press_thrust", "thrusters"])
 def test_it_acts_along_the_port_wherever_that_looks(part):
     active = Vehicle(1.0, np.eye(3), thrust_n=THRUST, docking_axis=(0.0, -0.6, 0.8))
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["motion"], sample["X_NC"][0, 6], sample["X_NV"][0, 6] = CODES["motion"]["free"], 1.0, 1.0
-    sample["control_request"], sample["periods"] = REQUEST["retreat"], 1
+    sample = first_sample(motion=CODES["motion"]["free"], control_request=REQUEST["retreat"])
     off = {f"{side}_attitude": "off" for side in ("active", "target")} if part == "thrusters" else {}
     context = {"period_s": 1e-3, "start": Start(IDENTITY, np.zeros(6))} if part == "thrusters" else {}
     registry.part("control", part)(vehicles=replace(VEHICLES, active=active), **context, **off).step(sample)

@@ -9,10 +9,11 @@ from hil_server import registry
 from hil_server.config import SHIPPED
 from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
 from rt_kernels.control.allocation import actuators, shares
-from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES
 from rt_kernels.model.craft import Craft, Link, Thruster, Wheel, at_rest
 from rt_kernels.model.craft_file import read_craft
 from rt_kernels.model.modes import ModalBody
+from tests.first_sample import first_sample
 
 REQUEST, STATUS, MOTION = BITS["control_request"], BITS["control_status"], CODES["motion"]
 MASS, INERTIA = 7000.0, np.diag([4235.0, 30700.0, 30700.0])
@@ -46,11 +47,7 @@ def part(active=None, target=STATION, rate=(0.0, 0.0, 0.0), period=PERIOD, **key
 
 
 def free(*asked):
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["periods"], sample["motion"] = 1, MOTION["free"]
-    sample["X_NC"][0, 6] = sample["X_NV"][0, 6] = 1.0
-    sample["control_request"] = sum(REQUEST[name] for name in asked)
-    return sample
+    return first_sample(motion=MOTION["free"], control_request=sum(REQUEST[name] for name in asked))
 
 
 # --------------------------------------------------------------------------------------------------------------- valves

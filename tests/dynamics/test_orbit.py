@@ -14,7 +14,8 @@ from rt_kernels.algebra.arrays import quat_to_matrix
 from rt_kernels.context import IDENTITY, Orbit, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.orbit import field, moment
 from rt_kernels.dynamics.two_bodies import TwoBodies
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import CODES
+from tests.first_sample import closed
 
 MOTION = CODES["motion"]
 MU = 3.986004418e14
@@ -99,14 +100,7 @@ def fly(given, vehicles, offset, *, rate=None, period_s=1e-3, part=TwoBodies, V_
     turn = np.cross(R, V) / (R @ R) if rate is None else np.asarray(rate, float)
     start = Start(IDENTITY, np.zeros(6), turn)
     built = part(period_s=period_s, vehicles=vehicles, start=start, orbit=given, range_max_m=1e3)
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["periods"] = 1
-    sample["X_TA_measured"] = [*offset, 0.0, 0.0, 0.0, 1.0]
-    sample["V_TA_measured"] = V_TA
-    sample["motion"] = MOTION["close_loop"]
-    built.step(sample)
-    sample["motion"] = MOTION["free"]
-    return built, sample
+    return built, closed(built, [*offset, 0.0, 0.0, 0.0, 1.0], V_TA)[0]
 
 
 def inertial(given, offset, velocity, seconds):

@@ -8,7 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.two_bodies import TwoBodies
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import CODES
+from tests.first_sample import closed
 
 MOTION = CODES["motion"]
 PERIOD = 1e-3
@@ -31,14 +32,7 @@ def make(vehicles=VEHICLES, orbital_rate=(0.0, 0.0, 0.0)):
 
 
 def begin(part, X_TA, V_TA):
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["periods"] = 1
-    sample["X_TA_measured"] = X_TA
-    sample["V_TA_measured"] = V_TA
-    sample["motion"] = MOTION["close_loop"]
-    part.step(sample)
-    sample["motion"] = MOTION["free"]
-    return sample
+    return closed(part, X_TA, V_TA)[0]
 
 
 TILTED = [-0.5, 0.05, -0.03, *Rotation.from_euler("xyz", [2, -3, 4], degrees=True).as_quat()]

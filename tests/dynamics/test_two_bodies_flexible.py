@@ -13,7 +13,8 @@ from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.modal import ModalCraft
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_bodies_flexible import TwoBodiesFlexible
-from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES
+from tests.first_sample import closed
 
 MOTION = CODES["motion"]
 PERIOD = 1e-3
@@ -38,13 +39,7 @@ def make(part=TwoBodiesFlexible, active=None, target=None, masses=(7000.0, 20000
 
 
 def begin(part, X_TA=TILTED, V_TA=TWIST):
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["periods"] = 1
-    sample["X_TA_measured"], sample["V_TA_measured"] = X_TA, V_TA
-    sample["motion"] = MOTION["close_loop"]
-    part.step(sample)
-    sample["motion"] = MOTION["free"]
-    return sample
+    return closed(part, X_TA, V_TA)[0]
 
 
 def matrix(X):

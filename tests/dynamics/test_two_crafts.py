@@ -11,10 +11,11 @@ from rt_kernels.control.fmu.description import CHANNEL, READABLE
 from rt_kernels.control.fmu.description import place as place_of
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_crafts import TwoCrafts
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import CODES
 from rt_kernels.model.craft import Craft, CraftPort, JointSettings, Link
 from rt_kernels.model.modes import ModalBody, Port
 from rt_kernels.multibody.flexible import FlexibleTree
+from tests.first_sample import closed
 
 MOTION = CODES["motion"]
 MODE = CODES["joint_mode"]
@@ -111,13 +112,7 @@ def make(vehicles, part=TwoCrafts, start=START, period=PERIOD, **keys):
 
 
 def begin(part, twist=TWIST):
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["periods"], sample["X_TA_measured"], sample["V_TA_measured"] = 1, TILTED, twist
-    sample["first_contact_time"] = sample["capture_time"] = -1.0
-    sample["motion"] = MOTION["close_loop"]
-    aux = part.step(sample)
-    sample["motion"] = MOTION["free"]
-    return sample, aux
+    return closed(part, TILTED, twist)
 
 
 def run(part, ticks=400, contact=1.0, thrust=0.0):

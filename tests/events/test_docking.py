@@ -5,7 +5,8 @@ import pytest
 
 from rt_kernels.codes import bit_names
 from rt_kernels.events.docking import DockingEvents
-from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES
+from tests.first_sample import first_sample
 
 EVENT, SIGNAL, PHASE, MOTION = BITS["event"], BITS["mechanism_signal"], CODES["phase"], CODES["motion"]
 PERIOD = 1e-3
@@ -16,9 +17,7 @@ class Run:
 
     def __init__(self, **keys):
         self.part = DockingEvents(period_s=PERIOD, **{"contact_on_n": 20.0, "contact_off_n": 10.0, "contact_hold_s": 0.0045} | keys)
-        self.s = np.zeros(1, SAMPLE_DTYPE)
-        self.s["first_contact_time"] = self.s["capture_time"] = -1.0
-        self.s["phase"], self.s["periods"] = PHASE["contact"], 1
+        self.s = first_sample(phase=PHASE["contact"])
 
     def tick(self, force=(0.0, 0.0, 0.0), signals=(), moment=(1e3, 1e3, 1e3), **fields):
         self.s["F_T"][0] = [*force, *moment]  # a moment is no contact force

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rt_kernels.forward_kinematics.stewart import StewartForward
-from rt_kernels.layout import BITS, SAMPLE_DTYPE
+from rt_kernels.layout import BITS
+from tests.first_sample import first_sample
 from tests.stewart import plain_kinematics as plain
 
 PERIOD = 1e-3
@@ -18,9 +19,7 @@ def part(platform, mounting=None, **keys):
 
 
 def sample(platform, T_WP, V=None):
-    s = np.zeros(1, SAMPLE_DTYPE)
-    for name in ("X_WP_measured", "X_TA_measured"):
-        s[name][0, 6] = 1.0
+    s = first_sample()
     measure(s, platform, T_WP, V)
     return s
 

@@ -6,11 +6,12 @@ from scipy.spatial.transform import Rotation
 
 from rt_kernels.context import Start
 from rt_kernels.guidance.berthing import BerthingGuidance
-from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES
+from tests.first_sample import first_sample
 
 T = 0.001
 COMMANDS, PHASE, MODE, FRAME = CODES["command"], CODES["phase"], CODES["arm_mode"], CODES["rate_frame"]
-SUPERVISORY, MOTION, END = CODES["supervisory"], CODES["motion"], CODES["end_cause"]
+SUPERVISORY, MOTION, END, FOLLOWING = CODES["supervisory"], CODES["motion"], CODES["end_cause"], CODES["safety_state"]["following"]
 START = [-0.5, 0.02, -0.01, *Rotation.from_euler("xyz", [3.0, -2.0, 1.0], degrees=True).as_quat()]
 
 
@@ -20,11 +21,7 @@ class Run:
     def __init__(self, **keys):
         start = Start(np.array(START), np.zeros(6))
         self.part = BerthingGuidance(period_s=T, start=start, **{"start_distance_m": 0.1, "sticks_required": False, "settle_s": 0.1} | keys)
-        self.sample = np.zeros(1, SAMPLE_DTYPE)
-        s = self.sample
-        for name in ("X_TA", "X_TA_measured", "profile_X_TA"):
-            s[name] = START
-        s["measured_leg"], s["periods"], s["capture_time"] = 4.0, 1, -1.0
+        self.sample = first_sample(measured_leg=4.0, safety_state=FOLLOWING, X_TA=START, X_TA_measured=START, profile_X_TA=START)
         self.tick = 0
         self.lag, self.v = 0.0, np.zeros(6)
 

@@ -6,12 +6,14 @@ from scipy.spatial.transform import Rotation
 
 from hil_server import registry
 from rt_kernels.context import Start
-from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES
+from tests.first_sample import first_sample
 
 PHASE, SEQUENCE, END, SIGNAL = CODES["phase"], CODES["sequence"], CODES["end_cause"], BITS["mechanism_signal"]
-REQUEST = BITS["control_request"]
+REQUEST, FOLLOWING = BITS["control_request"], CODES["safety_state"]["following"]
 DT, THRUST = 0.01, 250.0
 START = Start(np.array([-0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
+POSES = ("X_TA_measured", "X_TA", "profile_X_TA")
 RINGS = ("ring_aligned1", "ring_aligned2", "ring_aligned3")
 
 
@@ -22,13 +24,8 @@ class Run:
     def __init__(self, **keys):
         keys = dict(finish_on_capture=False, finish_at_region_end=False, settle_s=0.0, ramp_s=0.05, constant_s=0.0) | keys
         self.part = registry.part("guidance", "docking")(period_s=DT, start=START, **keys)
-        self.sample = np.zeros(1, SAMPLE_DTYPE)
+        self.sample = first_sample(measured_leg=4.0, safety_state=FOLLOWING, **dict.fromkeys(POSES, START.X_TA))
         self.seen, ticks = 0, 0
-        self.place(START.X_TA)
-        for name in ("profile_X_TA", "X_TA_measured"):
-            self.sample[name][0] = START.X_TA
-        self.sample["measured_leg"] = 4.0
-        self.sample["periods"] = 1
         while self.phase != "contact":
             self.tick()
             self.sample["X_TA_measured"] = self.sample["profile_X_TA"]
@@ -286,10 +283,7 @@ def test_what_is_not_released_is_held_until_the_operator_says_otherwise():
 def before_the_test(**keys):
     """A guidance with its sample, on a stand that follows its setpoints, at the start pose."""
     part = registry.part("guidance", "docking")(period_s=DT, start=START, settle_s=0.0, **keys)
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["periods"] = 1
-    for name in ("X_TA_measured", "X_TA", "profile_X_TA"):
-        sample[name][0] = part.approach(2)[0]
+    sample = first_sample(safety_state=FOLLOWING, **dict.fromkeys(POSES, part.approach(2)[0]))
     while sample["phase"][0] != PHASE["approach"]:
         part.step(sample)
         sample["X_TA_measured"] = sample["profile_X_TA"]

@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.guidance.excitation import Excitation
-from rt_kernels.layout import BITS, CODES, FAULTS, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, FAULTS
+from tests.first_sample import first_sample
 
 PERIOD = 1e-3
 PHASE, MOTION, COMMAND, END, STATE = (CODES[name] for name in ("phase", "motion", "command", "end_cause", "safety_state"))
@@ -17,8 +18,8 @@ SHORT = dict(direction=DIRECTION, slow_amplitude_m=0.01, slow_hz=2.0, slow_perio
 
 class Run:
     def __init__(self, **keys):
-        self.stage, self.s = Excitation(period_s=PERIOD, **SHORT | keys), np.zeros(1, SAMPLE_DTYPE)
-        self.s["periods"], self.s["X_TA_measured"], self.s["safety_state"] = 1, X_0, STATE["not_armed"]
+        self.stage = Excitation(period_s=PERIOD, **SHORT | keys)
+        self.s = first_sample(X_TA_measured=X_0, safety_state=STATE["not_armed"])
 
     def tick(self, **fields):
         for name, value in fields.items():

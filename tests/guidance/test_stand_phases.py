@@ -10,7 +10,8 @@ from scipy.spatial.transform import Rotation
 from hil_server import registry
 from rt_kernels.block_check import first_beyond
 from rt_kernels.context import Start
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import CODES
+from tests.first_sample import first_sample
 
 PHASE, MOTION, END, COMMAND, SAFETY = (CODES[name] for name in ("phase", "motion", "end_cause", "command", "safety_state"))
 DT = 0.01
@@ -32,11 +33,8 @@ class Stand:
         keys = dict(speed_max_m_s=0.2, turn_max_deg_s=50.0, acceleration_max_m_s2=10.0, turn_acceleration_max_deg_s2=1000.0, settle_s=0.1,
                     ramp_s=1.0, constant_s=0.0, close_before_s=0.5, contact_max_s=1.0, finish_at_region_end=False) | keys  # fmt: skip
         self.part = registry.part("guidance", "docking")(period_s=DT, start=START, **keys)
-        self.sample = np.zeros(1, SAMPLE_DTYPE)
+        self.sample = first_sample(safety_state=SAFETY["following"], X_TA_measured=home, X_TA=home, profile_X_TA=home)
         self.now = self.sample[0]
-        self.now["periods"] = 1
-        for name in ("X_TA_measured", "X_TA", "profile_X_TA"):
-            self.now[name] = home
         self.error = None
 
     def tick(self, command=None, argument=0.0):

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from hil_server import registry
 from hil_server.judge.rebound import control_gain, speed_along
 from rt_kernels.context import Start, Vehicle, Vehicles
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from tests.first_sample import closed
 
 PERIOD = 1e-3
 X_TA = [-0.3, 0.05, -0.02, *Rotation.from_euler("xyz", [3, -5, 8], degrees=True).as_quat()]
@@ -26,11 +26,8 @@ def test_speed_gained_from_the_wrenches_of_either_craft(acting):
     rng = np.random.default_rng(4)
     vehicles = Vehicles(body(1), body(2))
     bodies = registry.part("dynamics", "two_bodies")(period_s=PERIOD, vehicles=vehicles, start=Start(X_TA, np.zeros(6)), range_max_m=100.0)
-    sample = np.zeros(1, SAMPLE_DTYPE)
-    sample["periods"], sample["X_TA_measured"], sample["motion"] = 1, X_TA, CODES["motion"]["close_loop"]
-    bodies.step(sample)
+    sample, _ = closed(bodies, X_TA)
     rows = [sample.copy()]
-    sample["motion"] = CODES["motion"]["free"]
     for name in acting:
         sample[name] = rng.normal(0.0, 50.0, 6)
     for _ in range(20):

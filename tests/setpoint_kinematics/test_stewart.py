@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES
 from rt_kernels.setpoint_kinematics.stewart import StewartSetpoints
+from tests.first_sample import first_sample
 from tests.stewart import plain_kinematics as plain
 
 PERIOD, BLEND = 1e-3, 0.3
@@ -24,12 +25,7 @@ def around(mounting, d=START):
 
 
 def sample(T_TA, V=0.0, A=0.0, **fields):
-    s = np.zeros(1, SAMPLE_DTYPE)
-    s["periods"], s["X_TA"], s["V_TA"], s["A_TA"] = 1, plain.pose(T_TA), V, A
-    s["lead"][0, 0] = 1.0
-    for name, value in fields.items():
-        s[name] = value
-    return s
+    return first_sample(X_TA=plain.pose(T_TA), V_TA=V, A_TA=A, **fields)
 
 
 def asked_for(s, mounting):

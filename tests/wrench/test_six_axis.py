@@ -8,8 +8,9 @@ from scipy.signal import butter, lfilter, lfilter_zi
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.context import IDENTITY, Mounting
-from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES
 from rt_kernels.wrench.six_axis import SixAxis
+from tests.first_sample import first_sample
 
 PERIOD = 1e-3
 RECORDED = Path(__file__).parents[1] / "data" / "force_torque" / "1-baseline_wrench.csv"
@@ -39,11 +40,7 @@ def part(**changes):
 
 
 def sample(counts=(0.0,) * 6, **fields):
-    s = np.zeros(1, SAMPLE_DTYPE)
-    s["wrench_raw"][0], s["wrench_sequence"], s["X_WP_measured"][0], s["X_TA_measured"][0] = counts, 1, X_WP, X_TA
-    for name, value in fields.items():
-        s[name] = value
-    return s
+    return first_sample(wrench_raw=counts, **{"wrench_sequence": 1, "X_WP_measured": X_WP, "X_TA_measured": X_TA} | fields)
 
 
 def wrench_in(X_ST, F_S):

@@ -15,13 +15,14 @@ from hil_server.line import assembly
 from rt_kernels.dynamics.manipulator.compliance import ArmCompliance
 from rt_kernels.dynamics.manipulator.joint_drive import JointDrive
 from rt_kernels.dynamics.manipulator.payload import ManipulatorPayload
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import CODES
 from rt_kernels.model import tree_generator as generator
 from rt_kernels.model.bodies import Body
 from rt_kernels.model.craft_file import read_bodies
 from rt_kernels.model.elastic_payload import damping_matrix, payload_mass_matrix
 from rt_kernels.model.manipulator_file import read_manipulator
 from rt_kernels.multibody.tree import Tree
+from tests.first_sample import closed
 from tests.multibody.tree_cases import pinocchio_model, relative
 
 MODES, MOTIONS, FRAMES = CODES["arm_mode"], CODES["motion"], CODES["rate_frame"]
@@ -51,15 +52,8 @@ class Run:
     """A part with its sample; X_TA at rest one metre away, loop closed."""
 
     def __init__(self, part, X=(-1.0, 0, 0, 0, 0, 0, 1), V=(0,) * 6):
-        self.part, self.sample = part, np.zeros(1, SAMPLE_DTYPE)
-        for name in SAMPLE_DTYPE.names:
-            if name.startswith(("X_", "profile_X")):
-                self.sample[name][0, 6] = 1.0
-        self.sample["periods"] = 1
-        self.sample["X_TA_measured"], self.sample["V_TA_measured"] = X, V
-        self.set(motion="close_loop")
-        self.aux = part.step(self.sample)
-        self.set(motion="free")
+        self.part = part
+        self.sample, self.aux = closed(part, X, V)
 
     def set(self, motion=None, mode=None, frame=None, rate=None, target=None, F_T=None):
         if motion is not None:
