@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
@@ -240,7 +239,6 @@ def _channels(s: Document) -> list[str]:
 def _grid(count: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
     rows = -(-count // columns)
     drawn = Figure(figsize=(10.0, height * rows), layout="constrained")
-    FigureCanvasAgg(drawn)
     axes = list(drawn.subplots(rows, columns, squeeze=False).ravel())
     for unused in axes[count:]:
         unused.set_visible(False)

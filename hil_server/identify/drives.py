@@ -322,12 +322,10 @@ def _toml(value: object) -> str:
 
 def picture(found: Identification, path: str | Path) -> Path:
     """Bode plot of the legs and the platform with their models and the figure at 10 Hz."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (upper, lower) = plt.subplots(2, 1, sharex=True, figsize=(8, 7))
+    figure = Figure(figsize=(8, 7))
+    upper, lower = figure.subplots(2, 1, sharex=True)
     fine = np.geomspace(0.3, 25.0, 300)
     for response in (*found.legs, found.platform):
         points = response.response * np.exp(2j * np.pi * response.lines_hz * response.known_delay_s)
@@ -346,5 +344,4 @@ def picture(found: Identification, path: str | Path) -> Path:
     figure.tight_layout()
     with whole(Path(path)) as unfinished:
         figure.savefig(unfinished, dpi=110)
-    plt.close(figure)
     return Path(path)

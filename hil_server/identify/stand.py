@@ -589,12 +589,10 @@ class StandIdentification:
 
 def picture(found: StandIdentification, path: str | Path) -> Path:
     """Small-signal response of the six directions as lines, what was measured at each rate as points, and the figure at 10 Hz."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, 6, sharex=True, sharey="row", figsize=(16, 6))
+    figure = Figure(figsize=(16, 6))
+    axes = figure.subplots(2, 6, sharex=True, sharey="row")
     fine = np.geomspace(0.5, 25.0, 200)
     T = found.response.response(fine)
     for i, name in enumerate(DIRECTIONS):
@@ -618,7 +616,6 @@ def picture(found: StandIdentification, path: str | Path) -> Path:
     figure.tight_layout()
     with whole(Path(path)) as unfinished:
         figure.savefig(unfinished, dpi=110)
-    plt.close(figure)
     return Path(path)
 
 

@@ -7,7 +7,6 @@ from io import BytesIO
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from hil_server.pages.html import text
@@ -20,7 +19,6 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # 
 def figure(rows: int = 1, height: float = 2.6) -> tuple[Figure, list[Axes]]:
     """A figure of `rows` diagrams above each other with one time axis."""
     drawn = Figure(figsize=(10.0, height * rows))
-    FigureCanvasAgg(drawn)
     inch = height * rows
     drawn.subplots_adjust(left=0.075, right=0.99, top=1.0 - 0.2 / inch, bottom=0.45 / inch, hspace=0.17)
     axes = drawn.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]

@@ -284,14 +284,12 @@ OBLIQUE = np.array([[1.0, 0.0, 0.45], [0.0, 1.0, 0.3]])  # how modes are drawn: 
 
 def picture(seen: CraftView, file: str | Path) -> str:
     """Draws the tree from two sides, and the first modes. Returns the file. Raises ConfigurationError for a name that is no picture's."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     if Path(file).suffix.lower() not in (".png", ".svg"):
         raise ConfigurationError(f"--picture {file}: must end in .png or .svg")
     first = [k for k in range(seen.rigid_modes, len(seen.frequency_hz)) if np.any(seen.fields[k])][:4]
     drawn = Figure(figsize=(10.0, 7.4 if first else 4.6), layout="constrained")
-    FigureCanvasAgg(drawn)
     top, *below = drawn.subfigures(2 if first else 1, 1, height_ratios=(1.6, 1.0) if first else None, squeeze=False)[:, 0]
     places = np.array([_frame(seen.craft, seen.rest, *place)[1] for place in seen.places])
     centres = [_centre(seen, link) for link in seen.craft.links]

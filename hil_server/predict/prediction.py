@@ -378,12 +378,10 @@ def curves(test: Assembly, prediction: Prediction, frequencies: Sequence[float] 
 
 def picture(test: Assembly, prediction: Prediction, path: str | Path) -> Path:
     """e over frequency for each compensator, with the band and the modes of this contact."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(8, 5))
+    figure = Figure(figsize=(8, 5))
+    axes = figure.subplots()
     for name, e in curves(test, prediction).items():
         axes.semilogx(CURVE_HZ, np.clip(e, 0.5, 2.0), marker=".", label=name, linewidth=2.5 if name.endswith("as configured") else 1.0)
     axes.axhspan(*BAND, color="0.85", label="band 0.98...1.02")
@@ -396,5 +394,4 @@ def picture(test: Assembly, prediction: Prediction, path: str | Path) -> Path:
     figure.tight_layout()
     with whole(Path(path)) as unfinished:
         figure.savefig(unfinished, dpi=110)
-    plt.close(figure)
     return Path(path)
