@@ -130,6 +130,16 @@ def _is_key(key: object) -> bool:
         return False
 
 
+def is_loopback(host: str) -> bool:
+    """Whether the host name or address is this machine itself."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def is_local(address: str) -> bool:
     """Can only this machine reach the address? Raises ValueError when it is none that this program uses."""
     scheme, _, rest = address.partition("://")
@@ -138,12 +148,7 @@ def is_local(address: str) -> bool:
     host, _, port = rest.rpartition(":")
     if scheme != "tcp" or not host or not (port == "*" or (port.isdecimal() and int(port) < 65536)):
         raise ValueError(f"{address!r} is not an address of the form tcp://HOST:PORT or ipc://PATH")
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(host)
 
 
 # setting of the processes -> key of the configuration, which a message names

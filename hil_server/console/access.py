@@ -13,13 +13,14 @@ own pane and to NiceGUI's socket alone, and opens no window: a script in it woul
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
 import secrets
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
+
+from hil_server.bus.wire import is_loopback
 
 if TYPE_CHECKING:  # the door of the viewers uses this file without the console's libraries
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,16 +29,6 @@ COOKIE = "hil_console"
 PANE = re.compile(rb'window\.hilPane = "([\w-]+)"; window\.hilCommands = (true|false);')
 ALWAYS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"), (b"cross-origin-resource-policy", b"same-origin"),
           (b"cross-origin-opener-policy", b"same-origin")]  # fmt: skip
-
-
-def is_loopback(host: str) -> bool:
-    """Whether the host name or address is this machine itself."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 class Access:

@@ -27,6 +27,9 @@ SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", 
             "operator": ".operator.csv"}  # fmt: skip
 ROW_GROUP = 10_000  # ticks that are written at once
 TABLES = ("parquet", "csv", "hdf5")
+# fields of the header that an exported file has
+OF_HEADER = ("run_id", "layout_hash", "build_id", "mode", "period_ns", "created", "synthetic", "delay_ledger", "delay_origins",
+             "prediction", "notes")  # fmt: skip
 
 
 def export(
@@ -87,21 +90,7 @@ def run_facts(log: Log) -> dict[str, object]:
 
 def run_facts_of(h: LogHeader, incomplete: list[str], end: Mapping[str, object]) -> dict[str, object]:
     """The same of a log's header, of what is missing in it, and of the facts at its end."""
-    return {
-        "run_id": h.run_id,
-        "layout_hash": h.layout_hash,
-        "build_id": h.build_id,
-        "mode": h.mode,
-        "period_ns": h.period_ns,
-        "created": h.created,
-        "synthetic": h.synthetic,
-        "delay_ledger": h.delay_ledger,
-        "delay_origins": h.delay_origins,
-        "prediction": h.prediction,
-        "notes": h.notes,
-        "incomplete": incomplete,
-        "end": end,
-    }
+    return {name: getattr(h, name) for name in OF_HEADER} | {"incomplete": incomplete, "end": end}
 
 
 def _write_parquet(log: Log, chosen: list[Column], path: Path, done: Done) -> None:

@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serves the pages until Ctrl-C; returns the exit code."""
+    from hil_server.bus.wire import is_loopback
     from hil_server.config.kinds import a_log
-    from hil_server.console.access import is_loopback
 
     if args.log:
         a_log(args.log)

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Serves until Ctrl-C; returns the exit code."""
     if not 0 <= args.port <= 65535:
         raise UsageError(f"--port: {args.port} must be within 0 ... 65535")
-    from hil_server.console.access import is_loopback
+    from hil_server.bus.wire import is_loopback
     from hil_server.verbs.console import token_of
     from hil_server.viewers.foxglove_live import Bridge
 

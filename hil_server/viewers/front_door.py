@@ -13,7 +13,7 @@ import threading
 from collections.abc import Collection
 from urllib.parse import parse_qs, urlsplit
 
-from hil_server.console.access import is_loopback
+from hil_server.bus.wire import is_loopback
 from hil_server.errors import UsageError
 
 HEAD_MAX = 16384  # bytes of a request
