@@ -15,6 +15,7 @@ from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_bodies_flexible import TwoBodiesFlexible
 from rt_kernels.layout import BITS, CODES
 from tests.first_sample import closed
+from tests.stewart.plain_kinematics import matrix_of
 
 MOTION = CODES["motion"]
 PERIOD = 1e-3
@@ -40,12 +41,6 @@ def make(part=TwoBodiesFlexible, active=None, target=None, masses=(7000.0, 20000
 
 def begin(part, X_TA=TILTED, V_TA=TWIST):
     return closed(part, X_TA, V_TA)[0]
-
-
-def matrix(X):
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = Rotation.from_quat(X[3:]).as_matrix(), X[:3]
-    return T
 
 
 def test_without_modes_every_bit_is_that_of_the_rigid_part():
@@ -119,17 +114,17 @@ def test_relative_pose_and_twist_are_those_of_the_bent_ports():
             u = aux[12 * k : 12 * k + 6]
             bend = np.eye(4)
             bend[:3, :3], bend[:3, 3] = Rotation.from_rotvec(u[3:]).as_matrix(), u[:3]
-            bent.append(matrix(X_body) @ matrix(ports[k]) @ bend)
+            bent.append(matrix_of(X_body) @ matrix_of(ports[k]) @ bend)
         return np.linalg.inv(bent[1]) @ bent[0]
 
     assert np.abs(aux[:6]).max() > 1e-4 and np.abs(aux[12:18]).max() > 1e-4
-    np.testing.assert_allclose(matrix(sample["X_TA"][0]), relative(aux), atol=1e-13)
+    np.testing.assert_allclose(matrix_of(sample["X_TA"][0]), relative(aux), atol=1e-13)
     # twist: mean of two ticks against the step between them
     sample["F_T_corrected"] = 0.0
     part.step(sample)
-    before, V = matrix(sample["X_TA"][0]), sample["V_TA"][0].copy()
+    before, V = matrix_of(sample["X_TA"][0]), sample["V_TA"][0].copy()
     part.step(sample)
-    after, V = matrix(sample["X_TA"][0]), 0.5 * (V + sample["V_TA"][0])
+    after, V = matrix_of(sample["X_TA"][0]), 0.5 * (V + sample["V_TA"][0])
     np.testing.assert_allclose((after[:3, 3] - before[:3, 3]) / PERIOD, V[:3], atol=5e-6)
     turn = Rotation.from_matrix(after[:3, :3] @ before[:3, :3].T).as_rotvec() / PERIOD
     np.testing.assert_allclose(turn, V[3:], atol=5e-6)

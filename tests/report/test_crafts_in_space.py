@@ -20,6 +20,7 @@ from hil_server.report.scene import crafts_scene, instants
 from hil_server.run.session import Options, simulate
 from rt_kernels.extends import read_tables
 from tests.console.chromium import CHROMIUM, Browser, wait_for
+from tests.stewart.plain_kinematics import matrix_of
 from tests.system.line_runs import QUICK
 
 pin = pytest.importorskip("pinocchio")
@@ -68,19 +69,13 @@ def figure(log):
     return json.loads(re.search(r'application/json">(.*?)</script>', made)[1]), made
 
 
-def as_matrix(X):
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = Rotation.from_quat(X[3:]).as_matrix(), X[:3]
-    return T
-
-
 def target_port(log, row):
     """Pose of T in N of a rigid target craft: its centre of mass and its port, of the file."""
     table = tomllib.loads(log.header.configuration["configuration.toml"])["target_vehicle"]
     T = np.eye(4)
     T[:3, :3] = Rotation.from_euler("YZX", table["port_angles_deg"], degrees=True).as_matrix()
     T[:3, 3] = table["port_position_m"]
-    return as_matrix(log.records["X_NV"][row]) @ T
+    return matrix_of(log.records["X_NV"][row]) @ T
 
 
 def pinocchio_places(log, rows):
@@ -116,7 +111,7 @@ def pinocchio_places(log, rows):
 
 def apart(X, T):
     """Metres between a pose of a page and a matrix, and the length of a vector of a metre's change of direction."""
-    D = as_matrix(X) - T
+    D = matrix_of(X) - T
     return np.abs(D[:3]).max()
 
 
@@ -131,7 +126,7 @@ def test_each_body_of_the_report_is_where_pinocchio_has_it(jointed):
         assert max(apart(frame["bodies"][f"active {name}"], T) for frame, T in zip(about["frames"], wanted, strict=True)) < 1e-6, name
     # and they have gone somewhere, against the craft that carries them
     for name in places:
-        seen = [np.linalg.inv(as_matrix(f["bodies"]["active craft"])) @ as_matrix(f["bodies"][f"active {name}"]) for f in about["frames"]]
+        seen = [np.linalg.inv(matrix_of(f["bodies"]["active craft"])) @ matrix_of(f["bodies"][f"active {name}"]) for f in about["frames"]]
         assert np.abs(seen[-1] - seen[0]).max() > 0.02 or name == "craft", name
     assert "no channel" not in text and "bending" not in text
 
@@ -152,7 +147,7 @@ def centre(tree, frame, side, coordinates):
     """Centre of mass in T: of every body's points, displaced by their modes, as the page places them."""
     mass, moment = 0.0, np.zeros(3)
     for link in tree.craft.links:
-        T = as_matrix(frame["bodies"][f"{side} {link.name}"])
+        T = matrix_of(frame["bodies"][f"{side} {link.name}"])
         eta = np.array(coordinates.get(f"{side} {link.name}", np.zeros(link.body.n_modes)))
         mass += link.body.mass
         moment += link.body.mass * T[:3, 3] + T[:3, :3] @ (link.body.first_moment + eta @ link.body.P)
@@ -166,9 +161,9 @@ def test_bending_closes_the_chain_from_centre_to_centre(bending):
     pair = Crafts(Run(bending).document).trees
     off = {True: 0.0, False: 0.0}
     for frame, row in zip(about["frames"], instants(bending), strict=True):
-        X_NC, X_NV = (as_matrix(bending.records[name][row]) for name in ("X_NC", "X_NV"))
-        R_TN = as_matrix(frame["bodies"]["target truss"])[:3, :3] @ X_NV[:3, :3].T
-        assert np.abs(R_TN @ X_NC[:3, :3] - as_matrix(frame["bodies"]["active hub"])[:3, :3]).max() < 1e-6
+        X_NC, X_NV = (matrix_of(bending.records[name][row]) for name in ("X_NC", "X_NV"))
+        R_TN = matrix_of(frame["bodies"]["target truss"])[:3, :3] @ X_NV[:3, :3].T
+        assert np.abs(R_TN @ X_NC[:3, :3] - matrix_of(frame["bodies"]["active hub"])[:3, :3]).max() < 1e-6
         for bent in off:
             eta = frame["bend"] if bent else {}
             drawn = centre(pair["active"], frame, "active", eta) - centre(pair["target"], frame, "target", eta)
@@ -185,7 +180,7 @@ def test_enlarged_bodies_still_hang_together(bending):
     for frame in about["frames"]:
         eta = np.array(frame["bend"]["target truss"])
         for poses, factor in ((frame["bodies"], 1), (frame["large"], 100)):
-            T = as_matrix(poses["target truss"])
+            T = matrix_of(poses["target truss"])
             for node, body in (("tip", "target reactor"), ("root", "target main_body")):
                 port = truss.ports[node]
                 place = T[:3, :3] @ (port.position + factor * port.phi @ eta) + T[:3, 3]
@@ -204,7 +199,7 @@ def test_what_a_run_has_no_channel_of_is_drawn_at_rest_and_named(jointed, bendin
     lost = made.frame({"joint_position": [np.nan] * 12, "X_NV": [0.0] * 7}, [0.0] * 6 + [1.0])
     assert "active left_wing" not in lost["bodies"] and "target truss" in lost["bodies"], "a damaged record"
     rest = Crafts(Run(jointed).document).frame({}, [0.0] * 6 + [1.0])["bodies"]
-    turn = as_matrix(rest["active craft"])[:3, :3].T @ as_matrix(rest["active left_panel2"])[:3, :3]
+    turn = matrix_of(rest["active craft"])[:3, :3].T @ matrix_of(rest["active left_panel2"])[:3, :3]
     assert turn == pytest.approx(Rotation.from_euler("XZ", [-90.0, 0.0 + 10.0], degrees=True).as_matrix(), abs=1e-6), "as in the file"
 
 
@@ -218,7 +213,7 @@ def test_an_arm_reaches_from_its_base():
     angles = [0.1 * (i + 1) for i in range(7)]
     values = {"arm_q": angles, "arm_X_NO": base.tolist(), "X_NV": X_NV.tolist()}
     frame = made.frame(values, [0.0] * 6 + [1.0])
-    T, left = as_matrix(frame["bodies"]["target body"]) @ np.linalg.inv(as_matrix(X_NV)) @ as_matrix(base), iter(angles)
+    T, left = matrix_of(frame["bodies"]["target body"]) @ np.linalg.inv(matrix_of(X_NV)) @ matrix_of(base), iter(angles)
     assert "no channel" not in " ".join(frame.get("absent", []))
     for link in crafts.craft(configuration["dynamics"]["model_data"]).links:
         step = np.eye(4)
@@ -259,7 +254,7 @@ def test_a_browser_draws_them_bent_as_the_modes_say(bending, tmp_path):
             X, eta = last["bodies"][solid["body"]], last["bend"][solid["body"]]
             drawn = browser.value(f"hilSpace.points({json.dumps(solid)}, {json.dumps(X)}, {json.dumps(eta)})")
             bent = np.array(solid["points"]) + np.array(solid["moves"]) @ eta
-            assert np.abs(np.array(drawn) - (bent @ as_matrix(X)[:3, :3].T + X[:3])).max() < 1e-8
+            assert np.abs(np.array(drawn) - (bent @ matrix_of(X)[:3, :3].T + X[:3])).max() < 1e-8
         seen = [browser.value("document.querySelector('canvas').toDataURL()")]
         for what in (".enlarged", "button[data-at]:last-child"):
             browser.value(f"document.querySelector('{what}').click()")

@@ -13,6 +13,7 @@ from hil_server.line import assembly
 from hil_server.line.free_run import blocks
 from rt_kernels.layout import BITS, CODES
 from tests.docking_course import DT, PHASE, SEQUENCE, SIGNAL, course, first, signal, stops
+from tests.stewart.plain_kinematics import matrix_of
 
 LONG = "test.stand=stands/ideal_stand_long_unit.toml"
 MODIFIED, LIMITER = ((LONG, f"test.mechanism=mechanisms/probe_cone_{name}.toml") for name in ("modified", "movable_limiter"))
@@ -311,8 +312,8 @@ def test_twist_at_first_contact_is_that_of_the_two_bodies(role):
     config = setting(role)
     context = assembly.base_context(config)
     start, c = context["start"], config.initial_conditions
-    X_CA, X_VT = (matrix(vehicle.X_port) for vehicle in (context["vehicles"].active, context["vehicles"].target))
-    X_VC = X_VT @ matrix(start.X_TA) @ np.linalg.inv(X_CA)
+    X_CA, X_VT = (matrix_of(vehicle.X_port) for vehicle in (context["vehicles"].active, context["vehicles"].target))
+    X_VC = X_VT @ matrix_of(start.X_TA) @ np.linalg.inv(X_CA)
     attitude = Rotation.from_euler("YZX", [c["yaw_deg"], c["pitch_deg"], c["roll_deg"]], degrees=True).as_matrix()
     velocity = np.array([c[f"velocity_{a}_m_s"] for a in "xyz"])
     rate = np.radians([c[f"rate_{a}_deg_s"] for a in "xyz"])
@@ -329,12 +330,6 @@ def test_twist_at_first_contact_is_that_of_the_two_bodies(role):
     linear = (relative(e)[:3, 3] - relative(-e)[:3, 3]) / (2 * e)
     angular = Rotation.from_matrix(relative(e)[:3, :3] @ relative(-e)[:3, :3].T).as_rotvec() / (2 * e)
     np.testing.assert_allclose(start.V_TA, [*linear, *angular], atol=1e-9)
-
-
-def matrix(X):
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = Rotation.from_quat(X[3:]).as_matrix(), X[:3]
-    return T
 
 
 @pytest.mark.parametrize("role", ["active", "target"])
