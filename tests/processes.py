@@ -1,8 +1,9 @@
-"""What tests wait for of other processes: events of the kernel, without a limit of their own; the test's is the only one."""
+"""What tests want of other processes: a free port, and events of the kernel, without a limit of their own; the test's is the only one."""
 
 import contextlib
 import os
 import select
+import socket
 from pathlib import Path
 
 
@@ -19,3 +20,10 @@ def wait_for_end(pid):
             select.select([descriptor], [], [])
         finally:
             os.close(descriptor)
+
+
+def free_port():
+    """A port of the loopback that no one has."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]

@@ -8,10 +8,13 @@ import time
 
 import pytest
 
+from hil_server.bus.process import TelemetryProcess
+from hil_server.bus.settings import TelemetrySettings
 from hil_server.log.record import record_dtype
 from rt_kernels.ring import SharedBlock
 from tests.log import conftest as log_fixtures
 
+ANY = "tcp://127.0.0.1:*"
 header, make_records = log_fixtures.header, log_fixtures.make_records
 
 
@@ -119,3 +122,21 @@ def loop_stand_in(make_records):
     yield make
     for stand_in in made:
         stand_in.close()
+
+
+@pytest.fixture
+def start(tmp_path, header, loop_stand_in):
+    """start(aux, capacity, **settings) -> (loop, process); offline: with a log and no bus. Everything is ended afterwards."""
+    running = []
+
+    def make(aux=4, capacity=8192, offline=False, **settings):
+        loop, log = loop_stand_in(aux, capacity), str(tmp_path / "run.mcap")
+        wanted = {"log_path": log, "telemetry_address": ANY, "command_address": ANY, "hand_address": ANY} | settings
+        given = TelemetrySettings.offline(log) if offline else TelemetrySettings(**wanted)
+        running.append(TelemetryProcess.start(loop.block.fd, given, header))
+        return loop, running[-1]
+
+    yield make
+    for process in running:
+        if process.alive:
+            process.kill()

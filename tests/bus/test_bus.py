@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import zmq
 
-from hil_server.bus.process import TelemetryProcess
 from hil_server.bus.server import Bus
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.bus.wire import bind
@@ -25,23 +24,6 @@ from tests.processes import wait_for_end
 
 ROOT = Path(__file__).resolve().parents[2]
 ANY = "tcp://127.0.0.1:*"
-
-
-@pytest.fixture
-def start(tmp_path, header, loop_stand_in):
-    """start() -> (loop, process); everything is ended afterwards."""
-    running = []
-
-    def make():
-        loop = loop_stand_in()
-        settings = TelemetrySettings(log_path=str(tmp_path / "run.mcap"), telemetry_address=ANY, command_address=ANY, hand_address=ANY)
-        running.append(TelemetryProcess.start(loop.block.fd, settings, header))
-        return loop, running[-1]
-
-    yield make
-    for process in running:
-        if process.alive:
-            process.kill()
 
 
 def bus_of(process):

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import re
-import socket
 import threading
 from pathlib import Path
 
@@ -12,20 +11,15 @@ import pytest
 from hil_server.bus.process import TelemetryProcess
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.client import Client, CommandError, NoAnswerError
+from tests.processes import free_port
 
 PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
 WATCH, FOR_EVER, IN_LOOP = re.findall(r"<!-- snippet: in tests/\S+ -->\n```python\n(.*?)```", PAGE, re.DOTALL)
 
 
-def free_address():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return f"tcp://127.0.0.1:{one.getsockname()[1]}"
-
-
 @pytest.fixture
 def addresses():
-    return {f"{name}_address": free_address() for name in ("telemetry", "command", "hand")}
+    return {f"{name}_address": f"tcp://127.0.0.1:{free_port()}" for name in ("telemetry", "command", "hand")}
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import pytest
 import zmq
 import zmq.auth
 
-from hil_server.bus.process import TelemetryProcess
 from hil_server.bus.publisher import MAX_BURST
 from hil_server.bus.server import PUBLISH_QUEUE
 from hil_server.bus.settings import TelemetrySettings
@@ -31,24 +30,6 @@ from rt_kernels.layout import CODES, LAYOUT_HASH
 from tests.processes import wait_for_end
 
 ANY = "tcp://127.0.0.1:*"
-
-
-@pytest.fixture
-def start(tmp_path, header, loop_stand_in):
-    """start(**settings) -> (loop, process); everything is ended afterwards."""
-    running = []
-
-    def make(aux=4, capacity=8192, **settings):
-        loop = loop_stand_in(aux, capacity)
-        wanted = {"log_path": str(tmp_path / "run.mcap"), "telemetry_address": ANY, "command_address": ANY, "hand_address": ANY}
-        process = TelemetryProcess.start(loop.block.fd, TelemetrySettings(**{**wanted, **settings}), header)
-        running.append(process)
-        return loop, process
-
-    yield make
-    for process in running:
-        if process.alive:
-            process.kill()
 
 
 def client_of(process, **options):

@@ -6,26 +6,20 @@ import signal
 
 import pytest
 
-from hil_server.bus.process import RecordWatch, TelemetryProcess
-from hil_server.bus.settings import TelemetrySettings
+from hil_server.bus.process import RecordWatch
 from hil_server.errors import InternalError
 from hil_server.log.reader import read_log
 
 
 @pytest.fixture
-def start(tmp_path, header, loop_stand_in):
+def start(start):
     """start(capacity) -> (loop, process, watch), with a log and no bus."""
-    running = []
 
     def make(capacity=8192):
-        loop = loop_stand_in(4, capacity)
-        running.append(TelemetryProcess.start(loop.block.fd, TelemetrySettings.offline(str(tmp_path / "run.mcap")), header))
-        return loop, running[-1], RecordWatch(running[-1], loop.block)
+        loop, process = start(capacity=capacity, offline=True)
+        return loop, process, RecordWatch(process, loop.block)
 
-    yield make
-    for process in running:
-        if process.alive:
-            process.kill()
+    return make
 
 
 def until(loop, watch, per_look=20):

@@ -46,6 +46,7 @@ from rt_kernels.pictures import along, multiply, rotate
 from rt_kernels.ring import SharedBlock
 from tests.bus.conftest import LoopStandIn
 from tests.console.chromium import CHROMIUM, Browser, wait_for
+from tests.processes import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 ANY = "tcp://127.0.0.1:*"
@@ -511,10 +512,7 @@ def start_console(tmp_path_factory):
     running = []
 
     def start(*arguments):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        command = [sys.executable, "-m", "hil_server", "console", "--port", str(port), *arguments]
+        command = [sys.executable, "-m", "hil_server", "console", "--port", str(free_port()), *arguments]
         errors = open(tmp_path_factory.mktemp("console") / "errors", "w+")  # noqa: SIM115  closed with its process
         running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True))
         running[-1].errors = errors

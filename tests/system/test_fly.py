@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -16,6 +15,7 @@ from hil_server import cli
 from hil_server.client import Client
 from hil_server.config import SHIPPED, load_test
 from hil_server.log.reader import read_log
+from tests.processes import free_port
 from tests.system.line_runs import QUICK
 from tools.interrupt_instants import handles_sigterm
 
@@ -29,11 +29,8 @@ def fly(*arguments):
 
 def own_addresses(folder):
     """Port of the page, addresses of the run, and the words that set these."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     addresses = {name: f"ipc://{folder}/{name}" for name in ("publish", "command", "hand_controller")}
-    return port, addresses, [part for name, address in addresses.items() for part in ("--set", f"telemetry.{name}={address}")]
+    return free_port(), addresses, [part for name, address in addresses.items() for part in ("--set", f"telemetry.{name}={address}")]
 
 
 def test_the_shipped_berthing_is_a_rehearsal():

@@ -2,11 +2,11 @@
 
 import json
 import random
-import socket
 
 import pytest
 
 from hil_server.config import SHIPPED
+from tests.processes import free_port
 from tools.soak import SETTLED_S, Look, main, verdict
 
 DOCKING = SHIPPED / "programmes" / "docking.toml"
@@ -54,13 +54,10 @@ def test_a_soak_without_a_flight_is_not_good():
 @pytest.mark.alone
 def test_one_flight(tmp_path, monkeypatch):
     """Held, disturbed, docked, replayed; the log of a good flight is gone, the rest of what was seen is there."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     monkeypatch.setattr(random.Random, "uniform", lambda self, low, high: low)
     config, quick = tmp_path / "quick.toml", "speed_max_m_s = 0.4\nacceleration_max_m_s2 = 1.0\nsettle_s = 0.1\nafter_capture_s = 0.5\n"
     config.write_text(DOCKING.read_text().replace("after_capture_s = 2.0\n", quick))
-    own = ["--config", str(config), "--out", str(tmp_path / "soak"), "--port", str(min(port, 65000))]
+    own = ["--config", str(config), "--out", str(tmp_path / "soak"), "--port", str(min(free_port(), 65000))]
     code = main(["--hours", "0.001", "--hold-s", "5", *own])
     found = json.loads((tmp_path / "soak" / "soak.json").read_text())
     (flight,) = map(json.loads, (tmp_path / "soak" / "flights.jsonl").read_text().splitlines())

@@ -14,16 +14,11 @@ from hil_server import open_log
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.errors import UsageError
 from hil_server.run.replay import playback
+from tests.processes import free_port
 
 pytest.importorskip("foxglove", reason="optional group foxglove")
 websockets = pytest.importorskip("websockets")
 WANTED = ("/tf", "/scene/stand", "/scene/unit", "/channels/wrench", "/robot_description", "/events", "/joint_states")
-
-
-def free_address():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return f"tcp://127.0.0.1:{one.getsockname()[1]}"
 
 
 class Viewer:
@@ -73,7 +68,7 @@ class Viewer:
 @pytest.fixture
 def bus(docking, tmp_path):
     """Addresses on which the docking goes out, over and over, until the test ends."""
-    addresses = {f"{name}_address": free_address() for name in ("telemetry", "command", "hand")}
+    addresses = {f"{name}_address": f"tcp://127.0.0.1:{free_port()}" for name in ("telemetry", "command", "hand")}
     over = threading.Event()
 
     def play():
