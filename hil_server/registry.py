@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from hil_server.errors import ConfigurationError
 from hil_server.roles import PartClass
+from rt_kernels.parameters import did_you_mean
 from rt_kernels.stages import STAGES
 
 ENTRY_POINT_GROUP = "hil_server.parts"
@@ -181,7 +182,7 @@ def parts_from_outside() -> dict[str, dict[str, str]]:
 def parts(role: str) -> Mapping[str, str]:
     """Name → "module:Class" of a role; a part from outside cannot replace one of ours. Raises ConfigurationError for an unknown role."""
     if role not in ROLES:
-        raise ConfigurationError(f"no role {role!r}{_did_you_mean(role, ROLES)}; roles: {', '.join(ROLES)}")
+        raise ConfigurationError(f"no role {role!r}{did_you_mean(role, ROLES)}; roles: {', '.join(ROLES)}")
     return {**parts_from_outside().get(role, {}), **PARTS[role]}
 
 
@@ -200,7 +201,7 @@ def part(role: str, name: str) -> PartClass:
     known = parts(role)
     if name not in known:
         there_are = ", ".join(sorted(known)) or "none"
-        raise ConfigurationError(f"no part {name!r} in role {role!r}{_did_you_mean(name, known)}; there are: {there_are}")
+        raise ConfigurationError(f"no part {name!r} in role {role!r}{did_you_mean(name, known)}; there are: {there_are}")
     module_name, _, class_name = known[name].partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -222,13 +223,6 @@ def part_of_table(role: str, table: object) -> PartClass | None:
         return part(role, name) if isinstance(name, str) else None
     except ConfigurationError:
         return None
-
-
-def _did_you_mean(word: str, known: Mapping[str, str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, known, n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
 
 
 def _not_built(module_name: str) -> str:

@@ -225,8 +225,13 @@ def must_be(p: Parameter, unit: bool = True) -> str:
 def unknown_key(key: str, value: Any, known: Iterable[str]) -> str:
     """The message for an undeclared key, with the one that may have been meant."""
     known = list(known)
-    close = get_close_matches(key, known, n=1)
-    return f"unknown key, value {shown(value)}" + (f", did you mean {close[0]!r}?" if close else f"; keys: {', '.join(known) or 'none'}")
+    return f"unknown key, value {shown(value)}" + (did_you_mean(key, known) or f"; keys: {', '.join(known) or 'none'}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The nearest of the known words as the rest of a message; empty where none is near."""
+    close = get_close_matches(word, list(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
 
 
 def shown(value: Any) -> str:

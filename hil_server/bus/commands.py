@@ -9,12 +9,11 @@ refuses the rest with the reason.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from hil_server.errors import UsageError
 from rt_kernels.layout import CODES, INJECTIONS
-from rt_kernels.parameters import Command, TunableEntry
+from rt_kernels.parameters import Command, TunableEntry, did_you_mean
 
 REQUIRED = None
 # these go through at any time, from any client and at any rate
@@ -172,8 +171,7 @@ def encode(name: object, given: object = None, tunables: Sequence[TunableEntry] 
     the names of joints. Raises CommandError that names what is wrong.
     """
     if not isinstance(name, str) or name not in ARGUMENTS:
-        close = get_close_matches(str(name), ARGUMENTS, n=1)
-        raise CommandError(f"unknown command {name!r}{f', did you mean {close[0]}?' if close else ''}; there are {', '.join(ARGUMENTS)}")
+        raise CommandError(f"unknown command {name!r}{did_you_mean(str(name), ARGUMENTS)}; there are {', '.join(ARGUMENTS)}")
     wanted = ARGUMENTS[name]
     if given is None:
         given = {}
@@ -202,10 +200,8 @@ def tunable_number(name: str, tunables: Sequence[TunableEntry]) -> int:
     names = [entry["name"] for entry in tunables]
     if name in names:
         return names.index(name)
-    close = get_close_matches(name, names, n=1)
-    meant = f"did you mean {close[0]!r}? " if close else ""
-    there = ", ".join(names) or "nothing"
-    raise CommandError(f"command tune: {name!r} is unknown or cannot be changed in this run; {meant}tunable: {there}")
+    meant, there = did_you_mean(name, names), ", ".join(names) or "nothing"
+    raise CommandError(f"command tune: {name!r} is unknown or cannot be changed in this run{meant}; tunable: {there}")
 
 
 def _number_of(name: str, given: str, place: object, commands: Mapping[str, Command]) -> int:

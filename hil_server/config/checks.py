@@ -16,7 +16,7 @@ from hil_server.config import former_names
 from hil_server.errors import ConfigurationError
 from hil_server.values import Document, Given
 from rt_kernels import parameters as declarations
-from rt_kernels.parameters import Parameter, shown
+from rt_kernels.parameters import Parameter, did_you_mean, shown
 from rt_kernels.stages import FORMER_ROLES
 
 
@@ -115,7 +115,7 @@ def part_faults(table: object, role: str, file: str, path: str, shared: Iterable
     except ConfigurationError as error:
         if name in known:
             return [f"{file}: {join(path, 'part')}: {error}"]
-        return [_unknown_part(file, join(path, "part"), name, known, limit)]
+        return [line(file, join(path, "part"), "no such part", name, limit=limit, unit="-") + did_you_mean(name, known)]
     own = {key: value for key, value in table.items() if key != "part" and key not in shared}
     # a part made of parts of its own role
     inner = {key: value for key, value in own.items() if key in checker.parameters and isinstance(value, dict) and "part" in value}
@@ -129,13 +129,6 @@ def trial_faults(part: Callable[..., object], keys: Document, file: str, path: s
     except (ValueError, TypeError) as error:
         return [f"{file}: {path or 'table'}: {' '.join(str(error).split())}"]
     return []
-
-
-def _unknown_part(file: str, path: str, name: str, known: list[str], limit: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, n=1)
-    return line(file, path, "no such part", name, limit=limit, unit="-") + (f", did you mean {close[0]!r}?" if close else "")
 
 
 def _stray(table: Document, file: str, path: str) -> list[str]:

@@ -12,7 +12,6 @@ source = "Yaskevich 2020, 6.4"
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,7 @@ from hil_server.requirements.units import SUFFIXES, Unit, of_suffix, suffixes, u
 from hil_server.values import Document, Given
 from rt_kernels import parameters
 from rt_kernels.layout import BITS, CODES
-from rt_kernels.parameters import Parameter, shown
+from rt_kernels.parameters import Parameter, did_you_mean, shown
 
 if TYPE_CHECKING:
     from hil_server.requirements.stl import Formula
@@ -258,8 +257,7 @@ def _phase_faults(given: object, path: str) -> list[str]:
     found = []
     for name in given:
         if name not in PHASES:
-            close = get_close_matches(name, PHASES, n=1)
-            found.append(_line(path, "no such phase" + (f", did you mean {close[0]!r}?" if close else ""), name, ", ".join(PHASES)))
+            found.append(_line(path, f"no such phase{did_you_mean(name, PHASES)}", name, ", ".join(PHASES)))
     return found
 
 

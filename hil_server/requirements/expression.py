@@ -17,7 +17,6 @@ table, and units are held together: metres are not added to newtons.
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, partial
 from typing import Protocol
 
@@ -26,6 +25,7 @@ import numpy as np
 from hil_server.requirements.angles import tilt_of, yaw_pitch_roll
 from hil_server.requirements.units import NUMBER, Unit, scalar_units, unit
 from rt_kernels.layout import FIELDS
+from rt_kernels.parameters import did_you_mean
 
 LONGEST = 500  # characters of an expression
 Values = Callable[[np.ndarray], np.ndarray]
@@ -158,8 +158,7 @@ class _Reader:
 
     def channel(self, name: str) -> Term:
         if name not in self.known:
-            close = get_close_matches(name, self.known, n=1)
-            raise UnknownChannelError(f"no channel {name!r}" + (f", did you mean {close[0]!r}?" if close else ""), name)
+            raise UnknownChannelError(f"no channel {name!r}{did_you_mean(name, self.known)}", name)
         return self.known[name]
 
     def components(self, node: ast.Subscript) -> Term:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 
 import numpy as np
 
 from rt_kernels.model.modes import ModalBody, skew
 from rt_kernels.model.solids import Solid, of_mass
+from rt_kernels.parameters import did_you_mean
 
 JOINTS = ("fixed", "revolute", "continuous", "prismatic", "screw", "universal", "spherical", "planar", "free")
 ONE_DEGREE = ("revolute", "continuous", "prismatic", "screw")
@@ -296,8 +296,7 @@ class Craft:
 def no_such(what: str, name: str, known: Iterable[str]) -> str:
     """The words for a name that is none, with the one that may have been meant."""
     known = list(known)
-    close = get_close_matches(name, known, n=1)
-    return f"no {what} {name!r}" + (f", did you mean {close[0]!r}?" if close else f"; there are {', '.join(known) or 'none'}")
+    return f"no {what} {name!r}" + (did_you_mean(name, known) or f"; there are {', '.join(known) or 'none'}")
 
 
 def _rigid(bodies: Mapping[str, Link]) -> list[str]:
