@@ -1,6 +1,5 @@
 """A record as scalar columns for people and other tools: names, units."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -44,9 +43,5 @@ def columns(log: Log) -> Iterator[Column]:
 def plain_names(chosen: Iterable[Column]) -> dict[str, str]:
     """Scalar name → plain name, of columns of a log: `F_T[0]` → `F_T_x`."""
     listed = list(chosen)
-    plain = []
-    for column in listed:
-        at = re.fullmatch(r"(.+)\[(\d+)\]", column.name)
-        alone = at is None or column.name == column.channel
-        plain.append(identifier(column.name) if alone or at is None else f"{identifier(at[1])}_{column.component}")
-    return dict(zip([column.name for column in listed], distinct(plain), strict=True))
+    plain = [identifier(c.channel) + (f"_{c.component}" if c.component else "") for c in listed]
+    return dict(zip([c.name for c in listed], distinct(plain), strict=True))

@@ -78,11 +78,9 @@ def figures_of(run: Run) -> dict[str, float | None]:
     if captured.any():
         cosine = 1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2)
         found["tilt_rad"] = float(np.arccos(np.clip(cosine[np.argmax(captured) :], -1.0, 1.0)).max())
-    at = 0
-    for channel in log.header.aux:
-        if channel.name.endswith(".penetration"):
-            found["penetration_m"] = float(r["aux"][loop, at].max())
-        at += channel.count
+    for name in log.aux_names:
+        if name.endswith(".penetration"):
+            found["penetration_m"] = float(log.aux(name)[loop].max())
     return found
 
 
