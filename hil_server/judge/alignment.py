@@ -50,11 +50,6 @@ def alignment_of(run: Run) -> Alignment | None:
     missing = [name for name in ("DSG", "planes_together") if name not in on]
     missing += [f"{key} above {limit:g}" for (key, limit), value in zip(limits.items(), (tilt, offset), strict=True)
                 if limit is not None and value > limit]  # fmt: skip
-    names, at = [], 0
-    for channel in log.header.aux:
-        if channel.name.endswith("_gap") and channel.unit == "m":
-            names.append((channel.name, at))
-        at += channel.count
-    gaps = {name: float(r["aux"][last, place]) for name, place in names}
+    gaps = {c.name: float(r["aux"][last, c.offset]) for c in log.header.aux if c.name.endswith("_gap") and c.unit == "m"}
     return {"tilt_deg": tilt, "offset_m": offset, "roll_deg": roll, "limits": limits, "gaps_m": gaps, "missing": missing,
             "aligned": not missing}  # fmt: skip

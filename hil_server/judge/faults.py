@@ -79,12 +79,11 @@ def _what_was_invalid(log: Log, fault: Fault, document: Mapping[str, object]) ->
     does not say. What the codes of `invalid_part` mean, the part's `INVALID` tells."""
     if fault["name"] != "mechanism_invalid":
         return None
-    values, unit, at = {}, "", 0
+    values, unit = {}, ""
     for channel in log.header.aux:
         prefix, _, name = channel.name.rpartition(".invalid_")
         if prefix:
-            unit, values[name] = prefix, float(log.records["aux"][-1, at])
-        at += channel.count
+            unit, values[name] = prefix, float(log.records["aux"][-1, channel.offset])
     named = getattr(registry.part_of_table("mechanisms", document.get("mechanism")), "INVALID", ())
     part = int(values.get("part", 0.0))
     if not 0 < part < len(named):

@@ -10,8 +10,6 @@ import pytest
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
-from hil_server.config.tables import MECHANISM_KEYS
-from rt_kernels.extends import read_tables
 from rt_kernels.mechanisms.berthing.head import BerthingHead
 from rt_kernels.mechanisms.berthing.pins import BerthingPins
 from rt_kernels.mechanisms.common.hysteresis import Hysteresis
@@ -19,14 +17,10 @@ from rt_kernels.mechanisms.ring.elastic.accumulator import EnergyAccumulator
 from rt_kernels.mechanisms.ring.elastic.unit import ElasticAdaptive
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.offline.two_craft import TwoCraft, aux_index
+from tests.mechanisms.shipped import shipped
 
 HERE = [0, 0, 0, 0, 0, 0, 1]
 RELEASE = 4
-
-
-def shipped(pytestconfig, name):
-    data = read_tables(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml")
-    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
 
 
 def drag(unit, start, motion, dt, commands=0):
@@ -54,9 +48,9 @@ def last(unit, rows, *names):
     return [rows["aux"][-1, aux_index(unit, name)] for name in names]
 
 
-def test_ring_in_a_closed_cycle(pytestconfig):
+def test_ring_in_a_closed_cycle():
     """Over the petals, plane on plane and back: the loss is the area of the six spring loops, the leg dampers' work and the contact's."""
-    table = shipped(pytestconfig, "ring")
+    table = shipped("ring")
     unit, dt = Ring(**table), 1e-4
     rows, work, put_in = drag(unit, [-0.40, -0.012, 0, 0, 0, 0, 1], there_and_back((0.09, 0.025, 0), 3.0, 1.5), dt, RELEASE)
     contact, springs, kinetic, stored = last(unit, rows, "lost_contact", "given_to_springs", "kinetic_energy", "stored_contact")
@@ -72,10 +66,10 @@ def test_ring_in_a_closed_cycle(pytestconfig):
     assert area > 0.05 and springs == pytest.approx(area + damper, rel=1e-3)
 
 
-def test_elastic_unit_with_throw_in_a_closed_cycle(pytestconfig):
+def test_elastic_unit_with_throw_in_a_closed_cycle():
     """A strut loses the initial position, the springs throw the ring forward, it is caught: what they give is the work of six accumulators
     of their own on the logged strokes, and all of it is found again."""
-    table = shipped(pytestconfig, "elastic_adaptive")
+    table = shipped("elastic_adaptive")
     unit, dt = ElasticAdaptive(**table), 1e-4
     rows, work, put_in = drag(unit, [-0.40, -0.012, 0, 0, 0, 0, 1], there_and_back((0.045, 0.025, 0), 3.0, 0.5), dt, RELEASE)
     names = ("lost_contact", "given_to_springs", "given_to_cables", "kinetic_energy", "stored_contact", "release_time", "aligned_time")
@@ -121,9 +115,9 @@ def push(unit, start, q, move, duration, dt, commands):
     return work, put_in, ledger
 
 
-def test_berthing_head_in_a_closed_cycle(pytestconfig):
+def test_berthing_head_in_a_closed_cycle():
     """Over the cone, past the latches to capture, released and out again: the latches lose the energy of their springs."""
-    table = shipped(pytestconfig, "berthing_head")
+    table = shipped("berthing_head")
     unit = BerthingHead(**table)
 
     def move(s):
@@ -142,9 +136,9 @@ def test_berthing_head_in_a_closed_cycle(pytestconfig):
     assert 0.0 < e["energy_lost_latch"] < 4 * full * (table["latch_moment_n_m"] + 0.5 * table["latch_rate_n_m_per_rad"] * full)
 
 
-def test_berthing_pins_in_a_closed_cycle(pytestconfig):
+def test_berthing_pins_in_a_closed_cycle():
     """Lock over its cone into the cylinder, past the ball to capture and planes, released, out: the ball takes its force times its way."""
-    table = shipped(pytestconfig, "usa_usp")
+    table = shipped("usa_usp")
     unit = BerthingPins(**table)
 
     def move(s):

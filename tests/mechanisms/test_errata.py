@@ -19,7 +19,8 @@ from rt_kernels.multibody import Body, Tree
 from rt_kernels.offline.tree_loops import ClosedTree
 from rt_kernels.offline.two_craft import aux_index
 from tests.mechanisms.ring.test_platform import legs_of, state
-from tests.mechanisms.test_energy import RELEASE, drag, shipped
+from tests.mechanisms.shipped import shipped
+from tests.mechanisms.test_energy import RELEASE, drag
 from tests.multibody.test_tree_errata import chain_sweep, planar_loop, rus_angles, turn, ups_angles
 
 X = np.array([1.0, 0.0, 0.0])
@@ -295,11 +296,11 @@ def test_E42_stiff_contact_of_a_latch_is_inside_the_implicit_step():
     assert max(map(abs, run(inside=False))) > 1.0
 
 
-def test_E42_ring_with_very_stiff_stops(pytestconfig):
+def test_E42_ring_with_very_stiff_stops():
     """The unit itself: stops of 2e8 N/m load the ring as those of 1e6 N/m do while its latches ride over them."""
     peaks = []
     for stiffness in (1e6, 2e8):
-        unit = Ring(**(shipped(pytestconfig, "ring") | {"latch_contact_stiffness_n_per_m": stiffness}))
+        unit = Ring(**(shipped("ring") | {"latch_contact_stiffness_n_per_m": stiffness}))
         rows, *_ = drag(unit, [-0.42, 0, 0, 0, 0, 0, 1], [([0.05, 0, 0], 1.45)], 5e-4)
         x = rows["aux"][:, aux_index(unit, "latch_compression"):][:, :6]
         peaks.append((x.max(), np.abs(rows["F_T"][rows["t"] < 1.35]).max()))
@@ -308,15 +309,15 @@ def test_E42_ring_with_very_stiff_stops(pytestconfig):
     assert peaks[1] == pytest.approx(peaks[0], rel=0.15)
 
 
-def test_E44_locking_face_holds_tension(pytestconfig):
+def test_E44_locking_face_holds_tension():
     """Captured and drawn back: the target ring is pulled along -X. With the printed face (n_x > 0) it would be pushed away."""
-    unit = Ring(**shipped(pytestconfig, "ring"))
+    unit = Ring(**shipped("ring"))
     rows, *_ = drag(unit, [-0.42, 0, 0, 0, 0, 0, 1], [([0.05, 0, 0], 1.6), ([-0.02, 0, 0], 3.0)], 5e-4)
     captured = aux_index(unit, "capture_time")
     assert rows["aux"][-1, captured] > 0
     pull = rows["F_T"][:, 0]
     assert pull[-1] < -50.0 and pull[-1] < pull[-1000] < 0.0
-    free = Ring(**shipped(pytestconfig, "ring"))
+    free = Ring(**shipped("ring"))
     rows, *_ = drag(free, [-0.42, 0, 0, 0, 0, 0, 1], [([0.05, 0, 0], 1.6), ([-0.02, 0, 0], 3.0)], 5e-4, RELEASE)
     assert rows["F_T"][-1, 0] == 0.0
 
@@ -342,9 +343,9 @@ def test_B29_E58_hinge_stop_has_two_sides_and_a_free_angle():
     assert mirrored == pytest.approx((-beyond[0], -beyond[1]), rel=1e-14)
 
 
-def test_B30_pins_have_the_velocity_of_their_own_place(pytestconfig):
+def test_B30_pins_have_the_velocity_of_their_own_place():
     """Normal damping and friction at the pins under a rotation: v + w x l (printed without the cross product)."""
-    table = shipped(pytestconfig, "usa_usp")
+    table = shipped("usa_usp")
     unit = BerthingPins(**table)
     q = Rotation.from_rotvec([0.01, 0.02, -0.01])
     p, V = np.array([-0.03, 0.004, -0.002]), np.array([0.02, 0.0, 0.0, 0.0, 0.05, 0.10])

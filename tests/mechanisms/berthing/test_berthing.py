@@ -1,34 +1,26 @@
 """Berthing devices: hinge step, deepest generator and sphere against full scans, closed forms, order of events."""
 
-import tomllib
 
 import numpy as np
 import pytest
 import sympy
 from scipy.spatial.transform import Rotation
 
-from hil_server.config.tables import MECHANISM_KEYS
 from rt_kernels.contact.primitives import Cavity, segment_with_circle
 from rt_kernels.mechanisms.berthing.head import BerthingHead, hinge_step
 from rt_kernels.mechanisms.berthing.pins import BerthingPins
 from rt_kernels.offline.two_craft import aux_index
-
-
-def shipped(pytestconfig, name):
-    with open(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml", "rb") as file:
-        data = tomllib.load(file)
-    assert data["synthetic"] is True
-    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
+from tests.mechanisms.shipped import column, shipped
 
 
 @pytest.fixture(scope="module")
-def head_table(pytestconfig):
-    return shipped(pytestconfig, "berthing_head")
+def head_table():
+    return shipped("berthing_head")
 
 
 @pytest.fixture(scope="module")
-def pin_table(pytestconfig):
-    return shipped(pytestconfig, "usa_usp")
+def pin_table():
+    return shipped("usa_usp")
 
 
 def insert(unit, start, speed, duration, mass=300.0, stiffness=2e3, damping=800.0, dt=5e-4, q=(0, 0, 0, 1), every=10):
@@ -47,10 +39,6 @@ def insert(unit, start, speed, duration, mass=300.0, stiffness=2e3, damping=800.
         if i % every == 0:
             rows.append(((i + 1) * dt, p.copy(), v.copy(), out["F_T"], aux.copy(), out["signals"], out["status"]))
     return {name: np.array([row[k] for row in rows]) for k, name in enumerate(("t", "p", "v", "F_T", "aux", "signals", "status"))}
-
-
-def column(unit, out, name):
-    return out["aux"][:, aux_index(unit, name)]
 
 
 def test_hinge_step_is_implicit_euler_of_the_one_sided_stop():

@@ -1,19 +1,16 @@
 """What the tests of the central unit share: the shipped configurations, channels by name, poses, and dockings of the shipped craft."""
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from hil_server.config import SHIPPED
-from hil_server.config.tables import MECHANISM_KEYS
-from rt_kernels.extends import read_tables
 from rt_kernels.layout import BITS
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT, PHASE, run
+from tests.mechanisms.shipped import shipped
 
-CONFIGS = Path(__file__).parents[3] / "stand_configs" / "mechanisms"
 DECLARED = {p.key: p for p in ProbeCone.PARAMETERS}
 NAMES = [a.name.removeprefix("probe.") for a in ProbeCone.AUX]
 SIGNAL = BITS["mechanism_signal"]
@@ -25,12 +22,6 @@ SHIP_INERTIA, SHIP_NOSE = np.array([4e4, 1.2e5, 1.2e5]), np.array([4.0, 0.0, 0.0
 def column(rows, name):
     """A channel of the rows of `glide`."""
     return rows[:, 13 + NAMES.index(name)]
-
-
-def configuration(name):
-    table = read_tables(CONFIGS / f"{name}.toml")
-    assert table.pop("synthetic") is True and table.pop("part") == "probe_cone"
-    return {key: value for key, value in table.items() if key not in MECHANISM_KEYS}
 
 
 def pose(x=-2.0, y=0.0, z=0.0, angles=(0.0, 0.0, 0.0)):
@@ -68,9 +59,9 @@ def docking(
     roll), velocity of the ship's centre of mass [m/s] and own rate [rad/s] given, and flies freely to the first contact. Returns the closed
     loop up to `duration` seconds after that beginning, as tests.docking_course.run, channels without their prefix; `end` is the run's
     end cause."""
-    part = ProbeCone(**configuration(name))
+    part = ProbeCone(**shipped(name))
     v, w = np.array([vx, *v_lateral]), np.array(w)
-    start = pose(-(configuration(name).get("exit_x_m", 0.35) + 0.6) - 0.1, *miss, angles)
+    start = pose(-(shipped(name).get("exit_x_m", 0.35) + 0.6) - 0.1, *miss, angles)
     touches, clear = 1.0, 0.0
     while part.max_penetration(free_flight(start, v, w, touches)[0]) == 0.0:
         clear, touches = touches, touches + 0.1

@@ -6,7 +6,8 @@ import pytest
 from rt_kernels.mechanisms.common.hysteresis import Hysteresis
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT
-from tests.mechanisms.probe_cone.shipped import DECLARED, captured, column, configuration, pose
+from tests.mechanisms.probe_cone.shipped import DECLARED, captured, column, pose
+from tests.mechanisms.shipped import shipped
 
 
 def cycle(part, X, shapes, period=4.0, turns=1.0):
@@ -36,9 +37,9 @@ def ledger(rows):
 )
 def test_closed_cycles_gain_nothing_and_the_ledger_closes(name, reach):
     """Axial push with a lateral circle, captured: what is put in is stored or lost, within 0.1 %, and nothing is gained."""
-    part = ProbeCone(**configuration(name))
+    part = ProbeCone(**shipped(name))
     travel = 0.445 - part.coordinates[5] - DECLARED["exit_x_m"].default
-    travel -= configuration(name).get("exit_x_m", 0.35) - 0.35
+    travel -= shipped(name).get("exit_x_m", 0.35) - 0.35
     X, _ = part.glide(pose(travel - 0.06), [0.1, 0, 0, 0, 0, 0], DT, 1200)
     X, rest = part.glide(X, np.zeros(6), DT, 2000)
     rows = cycle(part, X, [(reach, "push"), (0.012, "circle"), (0.008, "circle")])
@@ -83,7 +84,7 @@ def test_axial_loss_equals_hysteresis_area_and_screw_friction_work():
 
 def test_modified_axial_loss_is_the_work_of_the_slipping_brakes():
     """FrT1 slips in to its stop, then FrT2; drawn out FrT1 comes back at a third of its moment: moments times slips, and the train."""
-    v = configuration("probe_cone_modified")
+    v = shipped("probe_cone_modified")
     part = ProbeCone(**v, screw_friction=0.0, head_friction=0.0, sensor_friction_n=0.0)
     X, _ = part.glide(pose(-0.755 - 0.06), [0.1, 0, 0, 0, 0, 0], DT, 1200)
     X, rest = part.glide(X, np.zeros(6), DT, 2000)

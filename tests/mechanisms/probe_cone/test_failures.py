@@ -11,7 +11,8 @@ from rt_kernels.codes import fault_names
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT, PHASE, SEQUENCE, run, signal
-from tests.mechanisms.probe_cone.shipped import configuration, pose
+from tests.mechanisms.probe_cone.shipped import pose
+from tests.mechanisms.shipped import shipped
 
 END = {number: name for name, number in CODES["end_cause"].items()}
 LONG = "test.stand=stands/ideal_stand_long_unit.toml"
@@ -171,7 +172,7 @@ def test_dead_capture_lever_holds_mechanically_and_says_nothing():
 
 def docked_by_hand(**failed):
     """The unit coaxial, latched, its planes 7 mm before they meet and so its pushers pressed by 13 mm. Returns part and pose."""
-    part = ProbeCone(**(configuration("probe_cone_existing") | {"probe_start_m": 0.40} | failed))
+    part = ProbeCone(**(shipped("probe_cone_existing") | {"probe_start_m": 0.40} | failed))
     X, _ = part.glide(pose(-0.305 - 0.06), [0.1, 0, 0, 0, 0, 0], DT, int(round(0.06 / 0.1 / DT)))
     X, _ = part.glide(X, [-0.01, 0, 0, 0, 0, 0], DT, int(round(0.002 / 0.01 / DT)))
     return part, X

@@ -9,13 +9,14 @@ from rt_kernels.contact.restitution import damping, restitution_one_way
 from rt_kernels.mechanisms.probe_cone.cover import implicit_euler
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT
-from tests.mechanisms.probe_cone.shipped import DECLARED, NAMES, SIGNAL, captured, column, configuration, pose
+from tests.mechanisms.probe_cone.shipped import DECLARED, NAMES, SIGNAL, captured, column, pose
+from tests.mechanisms.shipped import shipped
 
 # ------------------------------------------------------------------------------------------------------------- configuration
 
 
 def test_shipped_configurations_are_marked_synthetic_and_build():
-    existing = configuration("probe_cone_existing")
+    existing = shipped("probe_cone_existing")
     assert set(existing) == set(DECLARED)
     # what friction is below its limit the file states; without it, it follows from the sub-steps, as in logs of older files
     friction = existing.pop("friction_damping_max_n_s_per_m")
@@ -24,20 +25,20 @@ def test_shipped_configurations_are_marked_synthetic_and_build():
     for key, value in existing.items():
         assert value == DECLARED[key].default, key
     for name in ("probe_cone_existing", "probe_cone_modified", "probe_cone_movable_limiter"):
-        ProbeCone(**configuration(name))
+        ProbeCone(**shipped(name))
 
 
 def test_friction_below_its_limit_is_the_units_own():
     """Head sliding into the cone: what is stated counts whatever the sub-steps; not stated it follows from them (older logs)."""
     def slid(substeps, limit):
-        part = ProbeCone(**configuration("probe_cone_existing") | {"substeps": substeps, "friction_damping_max_n_s_per_m": limit})
+        part = ProbeCone(**shipped("probe_cone_existing") | {"substeps": substeps, "friction_damping_max_n_s_per_m": limit})
         return part.glide(pose(-0.64, y=0.08), [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], DT, 200)[1]
 
     assert np.abs(slid(2, 8000.0)[:, 7:13]).max() > 10.0
     for substeps, limit in ((1, 4000.0), (2, 8000.0), (4, 16000.0)):
         assert np.array_equal(slid(substeps, limit), slid(substeps, None)), substeps
     assert not np.array_equal(slid(4, 8000.0), slid(4, None))
-    keys = configuration("probe_cone_existing")
+    keys = shipped("probe_cone_existing")
     assert ProbeCone.longest_substep_s(keys) == 2.5e-4
     assert ProbeCone.longest_substep_s(keys | {"friction_damping_max_n_s_per_m": None}) is None
 
@@ -394,7 +395,7 @@ def test_a_lining_that_slides_into_the_mouth_gives_no_energy():
 
 
 def test_N12_ratios_of_the_modified_damper():
-    v = configuration("probe_cone_modified")
+    v = shipped("probe_cone_modified")
     existing = {k: p.default for k, p in DECLARED.items()}
     assert v["brake1_moment_n_m"][0] / v["brake2_moment_n_m"][0] == pytest.approx(0.25, rel=0.02)
     assert v["brake1_moment_n_m"][1] / v["brake1_moment_n_m"][0] == pytest.approx(1 / 3, rel=1e-6)

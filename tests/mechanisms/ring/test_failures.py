@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.config import SHIPPED
-from hil_server.config.tables import MECHANISM_KEYS
-from rt_kernels.extends import read_tables
 from rt_kernels.layout import BITS
 from rt_kernels.mechanisms.ring.elastic.unit import ElasticAdaptive
 from rt_kernels.mechanisms.ring.interface import RingInterface
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
+from tests.mechanisms.shipped import shipped
 
 HERE = [0, 0, 0, 0, 0, 0, 1]
 SIGNAL, COMMAND = BITS["mechanism_signal"], BITS["mechanism_command"]
@@ -29,15 +27,9 @@ EXPERT = np.array([0.1, 0.0, 2.83, 2.83, 4.0, 0.05, 0.02, 0.0, 0.2, 0.1414, 0.14
 SIGMA = np.array([0.001, 0.001, 0.02, 0.02, 0.02, 0.001, 0.0005, 0.0005, 0.005, 0.005, 0.005])
 
 
-@cache
-def table(name):
-    data = read_tables(SHIPPED / "mechanisms" / f"{name}.toml")
-    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
-
-
 def meet(name, conditions, mass=7000.0, target=20e3, **failed):
     """Two craft 0.3 s before the first contact. Returns (unit, trial)."""
-    unit = PARTS[name](**(table(name) | failed))
+    unit = PARTS[name](**(shipped(name) | failed))
     y, z, *angles = conditions[:5]
     q, v, w = Rotation.from_euler("YZX", angles, degrees=True), conditions[5:8], np.radians(conditions[8:])
     X = first_contact(unit, q.as_quat(), y, z)
@@ -144,7 +136,7 @@ def test_a_latch_that_stays_holds_its_corner():
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_a_dead_pusher_leaves_three_and_their_moment(number):
-    keys = {p.key: p.default for p in RING_PARAMETERS} | table("ring")
+    keys = {p.key: p.default for p in RING_PARAMETERS} | shipped("ring")
     X = [-keys["plane_x_m"] - 0.03, 0, 0, 0, 0, 0, 1]
     whole, dead = (RingInterface(keys | {"pusher_dead": k}).touch(X) for k in (0, number))
     force = keys["pusher_stiffness_n_per_m"] * (keys["pusher_length_m"] - 0.03)

@@ -4,27 +4,21 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.config.tables import MECHANISM_KEYS
-from rt_kernels.extends import read_tables
 from rt_kernels.mechanisms.ring.elastic.unit import ElasticAdaptive
 from rt_kernels.mechanisms.ring.interface import RingInterface
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
+from tests.mechanisms.shipped import column, shipped
 
 HERE = [0, 0, 0, 0, 0, 0, 1]
 DRIVE, RELEASE = 1, 4
 TOGETHER, PUSHERS, RUNNING = 1 << 18, 1 << 8, 1 << 13
 
 
-def shipped(pytestconfig, name):
-    data = read_tables(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml")
-    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
-
-
 @pytest.fixture(scope="module")
-def table(pytestconfig):
-    return {p.key: p.default for p in RING_PARAMETERS} | shipped(pytestconfig, "ring")
+def table():
+    return {p.key: p.default for p in RING_PARAMETERS} | shipped("ring")
 
 
 def pose(table, gap, miss=(0.0, 0.0), turn=(0.0, 0.0, 0.0)):
@@ -129,14 +123,13 @@ def drawn_together(unit, longest):
 
 
 def channel(unit, out, name, width=1):
-    at = aux_index(unit, name)
-    return out["aux"][-1, at] if width == 1 else out["aux"][-1, at : at + width]
+    return column(unit, out, name, width)[-1]
 
 
 @pytest.mark.parametrize("name", ["ring", "ring_idss", "hunt", "elastic_adaptive"])
-def test_drawn_together_pressed_latched_and_parted(pytestconfig, name):
+def test_drawn_together_pressed_latched_and_parted(name):
     """The end of a retraction is an equilibrium of planes, pushers and what holds the ring; released, the pushers part the craft."""
-    table = shipped(pytestconfig, name)
+    table = shipped(name)
     unit = (ElasticAdaptive if name == "elastic_adaptive" else Ring)(**table)
     trial, _, docked = drawn_together(unit, 600.0)
     assert not docked["status"].any() and channel(unit, docked, "nest_held") == 1.0
@@ -169,9 +162,9 @@ def test_drawn_together_pressed_latched_and_parted(pytestconfig, name):
     assert channel(unit, parted, "plane_force") == 0.0 and not parted["status"].any()
 
 
-def test_the_ledger_closes_over_the_whole_docking(pytestconfig):
+def test_the_ledger_closes_over_the_whole_docking():
     """Work of the target = kinetic, springs, contact and what planes, pins and nest have: what the impact leaves open does not grow."""
-    unit = Ring(**shipped(pytestconfig, "ring"))
+    unit = Ring(**shipped("ring"))
     _, captured, out = drawn_together(unit, 200.0)
     work, parts = unit.LEDGER
     before, after = (channel(unit, run, work) - sum(channel(unit, run, name) for name in parts) for run in (captured, out))
@@ -180,9 +173,9 @@ def test_the_ledger_closes_over_the_whole_docking(pytestconfig):
     assert channel(unit, out, "lost_planes") > 0.5 and abs(after - before) < 0.05
 
 
-def test_without_planes_a_unit_is_as_before(pytestconfig):
+def test_without_planes_a_unit_is_as_before():
     """Keys of an older log: no force at the place of the planes, no nest, together by the gap of the drawn-in ring alone."""
-    table = shipped(pytestconfig, "ring")
+    table = shipped("ring")
     old = {key: value for key, value in table.items() if key not in ("plane_x_m", "together_gap_m")}
     unit, aux = Ring(**old), np.zeros(sum(c.count for c in Ring.AUX))
     out = unit.advance([-0.16, 0, 0, 0, 0, 0, 1], np.zeros(6), 5e-4, commands=RELEASE, aux=aux)
@@ -192,8 +185,8 @@ def test_without_planes_a_unit_is_as_before(pytestconfig):
     assert not out["signals"] & TOGETHER and aux[aux_index(new, "plane_force")] > 300.0
 
 
-def test_errors_name_the_key(pytestconfig):
-    table = shipped(pytestconfig, "ring")
+def test_errors_name_the_key():
+    table = shipped("ring")
     for change, message in ((dict(socket_mouth_m=0.005), "socket_mouth_m: 0.005 m"), (dict(nest_x_m=0.3), "nest_x_m: 0.3 m"),
                             (dict(plane_restitution=0.05), "plane_restitution: must be a number within 0.15"),
                             (dict(leg_kind="RSU"), "crank_length_m: not given; legs of the kind RSU need it"),

@@ -4,24 +4,17 @@
 import numpy as np
 import pytest
 
-from hil_server.config.tables import MECHANISM_KEYS
-from rt_kernels.extends import read_tables
 from rt_kernels.mechanisms.ring.picture import RingPicture
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
+from tests.mechanisms.shipped import shipped
 
 HERE = [0, 0, 0, 0, 0, 0, 1]
 
 
-def shipped(pytestconfig, name):
-    data = read_tables(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml")
-    assert data["synthetic"] is True
-    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
-
-
 @pytest.fixture(scope="module")
-def table(pytestconfig):
-    return shipped(pytestconfig, "ring")
+def table():
+    return shipped("ring")
 
 
 def test_capture_at_moderate_speed_and_release(table):
@@ -78,11 +71,11 @@ def test_more_substeps_converge(table):
 
 
 @pytest.mark.parametrize("name, kinds", [("ring", ("UPS", "SPU")), ("hunt", ("RUS", "RSU"))])
-def test_where_the_universal_joint_is_matters_little_and_energy_closes(pytestconfig, name, kinds):
+def test_where_the_universal_joint_is_matters_little_and_energy_closes(name, kinds):
     """A spin of thin legs: two kinds of leg differ by less than a fiftieth of the impact, but they differ; each closes its ledger."""
     peaks = []
     for kind in kinds:
-        unit = Ring(**(shipped(pytestconfig, name) | {"leg_kind": kind}))
+        unit = Ring(**(shipped(name) | {"leg_kind": kind}))
         active = dict(mass=7000.0, inertia=np.diag([8e3, 2e4, 2e4]), X_port=HERE, X=[-0.51, 0.02, -0.01, 0, 0, 0, 1], v=[0.1, 0, 0],
                       w=[0.01, 0.002, 0])  # fmt: skip
         target = dict(mass=4e5, inertia=np.eye(3) * 1e8, X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
@@ -97,9 +90,9 @@ def test_where_the_universal_joint_is_matters_little_and_energy_closes(pytestcon
 
 
 @pytest.mark.parametrize("name", ["ring", "hunt"])
-def test_the_picture_draws_the_legs_that_the_kernel_moves(pytestconfig, name):
+def test_the_picture_draws_the_legs_that_the_kernel_moves(name):
     """With the ring pushed aside: crank and link keep their lengths, the crank turns by its channel, a strut is longer by its own."""
-    table = {p.key: p.default for p in Ring.PARAMETERS} | shipped(pytestconfig, name)
+    table = {p.key: p.default for p in Ring.PARAMETERS} | shipped(name)
     unit, aux = Ring(**table), np.zeros(sum(c.count for c in Ring.AUX))
     for _ in range(4000):
         unit.advance([-0.30, 0.02, 0.01, 0, 0, 0, 1.0], np.zeros(6), 2.5e-4, aux=aux)

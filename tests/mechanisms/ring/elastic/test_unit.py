@@ -5,20 +5,17 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.config.tables import MECHANISM_KEYS
-from rt_kernels.extends import read_tables
 from rt_kernels.mechanisms.ring.elastic.retraction import CableRetraction, OperationSequence
 from rt_kernels.mechanisms.ring.elastic.unit import ElasticAdaptive
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
+from tests.mechanisms.shipped import column, shipped
 
 EYES = np.array([[0, np.cos(a), np.sin(a)] for a in np.radians([60, 180, 300])]) * 0.62
 
 
 @pytest.fixture(scope="module")
-def table(pytestconfig):
-    data = read_tables(pytestconfig.rootpath / "stand_configs/mechanisms/elastic_adaptive.toml")
-    assert data["synthetic"] is True
-    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
+def table():
+    return shipped("elastic_adaptive")
 
 
 def meet(table, mass, v, w_deg, miss, angles_deg, **change):
@@ -36,11 +33,6 @@ def meet(table, mass, v, w_deg, miss, angles_deg, **change):
                   w=np.radians(w_deg))
     target = dict(mass=4e5, inertia=np.diag([5e7, 1e8, 1e8]), X_port=here, X=here, v=[0, 0, 0], w=[0, 0, 0])
     return unit, TwoCraft(unit, active, target)
-
-
-def column(unit, out, name, width=1):
-    at = aux_index(unit, name)
-    return out["aux"][:, at] if width == 1 else out["aux"][:, at:at + width]
 
 
 EXPERT = dict(mass=5000.0, w_deg=[0.2, 0.1414, 0.1414], miss=(0.1, 0.0), angles_deg=(2.83, 2.83, 4.0))
