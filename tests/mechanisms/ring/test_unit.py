@@ -129,10 +129,7 @@ def test_friction_below_its_limit_is_the_rings_own(table):
 
 def test_errors_name_the_key(table):
     generates = [[0.0, 0.0], [0.002, 60.0], [0.08, 500.0], [0.15, 900.0]]
-    for change, message in ((dict(friction=-0.1), r"friction: must be a number within 0 \.\.\. 1\.5, got -0.1"),
-                            (dict(substeps=0), "substeps: must be a whole number within 1 ... 50, got 0"),
-                            (dict(plunger_switch_m=0.01), "plunger_switch_m: 0.01 m"),
-                            (dict(ring_inertia_kg_m2=[1.0, 2.0]), "ring_inertia_kg_m2: must be 3 numbers"),
+    for change, message in ((dict(plunger_switch_m=0.01), "plunger_switch_m: 0.01 m"),
                             (dict(spring_backward_n=generates), "spring_forward_n: the return branch")):
         with pytest.raises(ValueError, match=message):
             Ring(**(table | change))
