@@ -5,7 +5,6 @@ Cases: six-link flexible chain (Tian et al. 2010), dumbbell rigid - truss - rigi
 form fails.
 """
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -689,46 +688,15 @@ def test_a_straight_chain_of_thin_bars_is_named_as_singular():
         tree.forward_dynamics(np.zeros(24), np.zeros(24), np.ones(24))
 
 
-def test_mutated_craft_files_load_or_name_the_error(tmp_path):
-    """300 random edits of a shipped file: a tree, or a ValueError that names the file."""
-    import random
-
-    rng = random.Random(7)
-    source = (CONFIGS / "manipulators" / "flexible_six_link.toml").read_text()
-    path, loaded = tmp_path / "craft.toml", 0
-    for _ in range(300):
-        number = rng.choice([*re.finditer(r"-?\d+\.?\d*", source)])
-        value = rng.choice(["0", "-1", "nan", "inf", "1e300", "1e-300", "true", '"x"', "[]", "{}", "[1, 2]", "9" * 20, "2", "5.0"])
-        text = source[: number.start()] + value + source[number.end():]
-        if rng.random() < 0.3:
-            lines = text.splitlines()
-            del lines[rng.randrange(len(lines))]
-            text = "\n".join(lines)
-        path.write_text(text)
-        try:
-            loaded += FlexibleTree.from_toml(path).nv > 0
-        except ValueError as error:
-            assert str(path) in str(error)
-    assert 20 < loaded < 280
-
-
-def test_errors_of_a_craft_file_are_named(tmp_path):
+def test_errors_that_no_key_shows_by_itself_are_named(tmp_path):
     good = (CONFIGS / "vehicles" / "craft_two_wings.toml").read_text()
     for old, new, message in (
-        ("mass_kg = 1200.0", "mass_kg = -1.0", r"rigid.mass_kg: must be a number within 0 \.\.\. 1e\+09 kg, got -1.0"),
-        ("length_m = 7.5", "lenght_m = 7.5", "beam.lenght_m: unknown key, value 7.5, did you mean 'length_m'"),
-        ("modes = 4", "modes = true", "beam.modes: must be a whole number within 0 ... 60, got true"),
-        ('joint = "free"', 'joint = "loose"', "body.hub.joint: must be one of .*, got 'loose'"),
         ("elements = 20\n", "", None),
-        ("torsion_stiffness_n_m2 = 700.0\n", "", "beam.torsion_stiffness_n_m2: required key is missing"),
         ("angles_deg = [0.0, 90.0, 0.0]", "rotation_xyzw = [0.0, 0.0, 0.7, 0.7]", "left_wing.rotation_xyzw: .* norm 0.98.*limit 1"),
         ("angles_deg = [0.0, 90.0, 0.0]", "angles_deg = [0.0, 90.0, 0.0]\nrotation_xyzw = [0.0, 0.0, 0.0, 1.0]", "limit one of the two"),
         ('parent = "hub"', 'parent = "hub"\nnode = "top"', "body.left_wing.node: no node of body 'hub' 'top'; there are none"),
         ('parent = "hub"', 'parent = "hup"', "body.left_wing.parent: no body 'hup', did you mean 'hub'"),
-        ('joint = "free"\n', "", "body.hub.joint: required key is missing: one of fixed, revolute, .*"),
-        ("armature_kg_m2 = 0.05", "armature_kg = 0.05", "joint.left_drive.armature_kg: unknown key, .* did you mean 'armature_kg_m2'"),
         ('[[joint]]\nname = "left_drive"', '[[joint]]\nname = "left_drivee"', "left_drivee.name: no joint .* mean 'left_drive'"),
-        ('mode = "free"', 'mode = "stuck"', "joint.left_drive.mode: must be one of locked, free, given, driven, got 'stuck'"),
         ("axis = [1.0, 0.0, 0.0]", "axis = [1.0, 0.0]", r"axis: must be 3 numbers"),
         ("[body.rigid]", "[body.rigid", "craft.toml: "),
         ("length_m = 7.5", "length_m = 99999999999999999999", "length_m: must be a number within .*, got 99999999999999999999"),
