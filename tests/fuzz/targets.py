@@ -858,6 +858,8 @@ F06 = """1    NORMAL MODES
 
 
 class Urdf(Files):
+    """A model that is read is stepped, too."""
+
     name, WEIGHT = "urdf", 8_000
 
     def texts(self):
@@ -868,10 +870,16 @@ class Urdf(Files):
                 + joint.format("c", "fixed", "b") + "</robot>"]  # fmt: skip
 
     def run(self, given):
-        from rt_kernels.model.bodies import ModelError, read_urdf
+        from rt_kernels.multibody import ModelError, Tree
 
         with refusing(ModelError), contextlib.redirect_stdout(io.StringIO()):
-            read_urdf(self.put("robot.urdf", given))
+            tree = Tree.from_urdf(self.put("robot.urdf", given), floating_base=True)
+        v = np.full(tree.nv, 0.1)
+        q = tree.integrate(tree.neutral(), v, 1.0)
+        tree.forward_dynamics(q, v, v)
+        tree.inverse_dynamics(q, v, v)
+        tree.mass_matrix(q)
+        tree.momentum(q, v)
 
 
 class Recordings(Files):
