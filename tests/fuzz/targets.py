@@ -9,6 +9,7 @@ import ctypes
 import io
 import json
 import random
+import re
 import signal
 import socket
 import struct
@@ -868,6 +869,14 @@ class Urdf(Files):
         joint = '<joint name="j{0}" type="{1}"><origin xyz="0 0 1"/><parent link="{2}"/><child link="{0}"/><axis xyz="0 0 1"/></joint>'
         return ['<robot name="r">' + "".join(link.format(n) for n in "abc") + joint.format("b", "revolute", "a")
                 + joint.format("c", "fixed", "b") + "</robot>"]  # fmt: skip
+
+    def make(self, rng):
+        """Every other one stays XML: an attribute has another value."""
+        if rng.random() < 0.5:
+            return super().make(rng)
+        one = rng.choice(list(re.finditer(rb'"[^"]*"', self.corpus[0])))
+        value = rng.choice((b"", b"0", b"-1", b"1e308", b"1e-308", b"nan", b"inf", b"a", b"1 2", b"0 0 0", b"prismatic", b"1e20"))
+        return self.corpus[0][: one.start() + 1] + value + self.corpus[0][one.end() - 1 :]
 
     def run(self, given):
         from rt_kernels.multibody import ModelError, Tree
