@@ -400,60 +400,46 @@ def test_energy_cap_begins_where_a_whole_step_would_pass_the_limit(context):
         assert kinetic_after(k * F, -V, s["kinetic_energy"][0], inverse) == pytest.approx(allowed + min(beyond, 0.0), rel=1e-12)
 
 
-def test_energy_cap_allows_what_the_thrust_puts_in(context):
-    """Share of the thrust's power in the relative motion: m_V / (m_C + m_V) f . (v_C - v_V)."""
+def cut_back(context, target_kg=None, **acting):
+    """(share of the force, energy allowed) after a tick in which the control acts on crafts in a contact of 0.05 J; and the masses."""
     vehicles = context["vehicles"]
-    heavy = replace(vehicles, target=replace(vehicles.target, mass_kg=1800.0))
-    own = context | {"vehicles": heavy}
-    part = build("energy_cap", own)
+    if target_kg is not None:
+        vehicles = replace(vehicles, target=replace(vehicles.target, mass_kg=target_kg))
+    part = build("energy_cap", context | {"vehicles": vehicles})
     F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
     fields = {"contact": 1, "F_T": F, "V_TA": V, "kinetic_energy": 0.05}
-    part.step(sample(**fields, control_A=[400.0], V_NC=[0.03], V_NV=[0.01]))
+    part.step(sample(**fields, **acting))
     s = sample(**fields)
     part.step(s)
     k = s["F_T_corrected"][0, 0] / F[0]
-    allowed = 0.05 + H * 400.0 * 0.02 * 1800.0 / 2400.0
-    inverse = relative_inverse_inertia(heavy, own["start"].X_TA)
-    assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
+    inverse = relative_inverse_inertia(vehicles, context["start"].X_TA)
+    return k, kinetic_after(k * F, V, 0.05, inverse), np.array([vehicles.active.mass_kg, vehicles.target.mass_kg])
+
+
+def test_energy_cap_allows_what_the_thrust_puts_in(context):
+    """Share of the thrust's power in the relative motion: m_V / (m_C + m_V) f . (v_C - v_V)."""
+    _, allowed, masses = cut_back(context, 1800.0, control_A=[400.0], V_NC=[0.03], V_NV=[0.01])
+    assert masses.tolist() == [600.0, 1800.0]
+    assert allowed == pytest.approx(0.05 + H * 400.0 * 0.02 * 1800.0 / 2400.0, rel=1e-12)
 
 
 def test_energy_cap_allows_what_the_control_moment_puts_in(context):
     """All of the moment's power: force and moment in axes of the vehicle, its rates in inertial ones."""
-    part = build("energy_cap", context)
-    masses = [vehicle.mass_kg for vehicle in (context["vehicles"].active, context["vehicles"].target)]
     turned = Rotation.from_euler("xyz", [0.4, -0.7, 1.1])
     f, m, v, w = np.array([200.0, -90.0, 40.0]), np.array([30.0, 50.0, -20.0]), np.array([0.03, 0.01, 0.02]), np.array([0.02, 0.03, -0.01])
-    F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
-    fields = {"contact": 1, "F_T": F, "V_TA": V, "kinetic_energy": 0.05}
-    part.step(sample(**fields, control_A=[*f, *m], V_NC=[*v, *w], X_NC=[0.5, 0.6, 0.7, *turned.as_quat()]))
-    s = sample(**fields)
-    part.step(s)
-    k = s["F_T_corrected"][0, 0] / F[0]
-    allowed = 0.05 + H * (masses[1] / sum(masses) * turned.apply(f) @ v + turned.apply(m) @ w)
+    k, allowed, masses = cut_back(context, control_A=[*f, *m], V_NC=[*v, *w], X_NC=[0.5, 0.6, 0.7, *turned.as_quat()])
     assert 0.0 < k < 1.0 and allowed > 0.05
-    inverse = relative_inverse_inertia(context["vehicles"], context["start"].X_TA)
-    assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
+    assert allowed == pytest.approx(0.05 + H * (masses[1] / masses.sum() * turned.apply(f) @ v + turned.apply(m) @ w), rel=1e-12)
 
 
 def test_energy_cap_allows_what_the_targets_own_actuators_put_in(context):
     """The force on the target takes the relative velocity the other way, with the active craft's share of the mass."""
-    vehicles = context["vehicles"]
-    heavy = context | {"vehicles": replace(vehicles, target=replace(vehicles.target, mass_kg=1800.0))}
-    part = build("energy_cap", heavy)
-    masses = [600.0, 1800.0]
-    assert heavy["vehicles"].active.mass_kg == masses[0]
     turned = Rotation.from_euler("xyz", [-0.2, 0.9, 0.3])
     f, m, v, w = np.array([-200.0, 90.0, 40.0]), np.array([30.0, -50.0, -20.0]), np.array([0.03, 0.01, 0.02]), np.array([0.02, 0.03, -0.04])
-    F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
-    fields = {"contact": 1, "F_T": F, "V_TA": V, "kinetic_energy": 0.05}
-    part.step(sample(**fields, control_T=[*f, *m], V_NC=[*v], V_NV=[0.0, 0.0, 0.0, *w], X_NV=[0.5, 0.6, 0.7, *turned.as_quat()]))
-    s = sample(**fields)
-    part.step(s)
-    k = s["F_T_corrected"][0, 0] / F[0]
-    allowed = 0.05 + H * (-masses[0] / sum(masses) * turned.apply(f) @ v + turned.apply(m) @ w)
+    k, allowed, masses = cut_back(context, 1800.0, control_T=[*f, *m], V_NC=[*v], V_NV=[0.0, 0.0, 0.0, *w],
+                                  X_NV=[0.5, 0.6, 0.7, *turned.as_quat()])  # fmt: skip
     assert 0.0 < k < 1.0 and abs(allowed - 0.05) > 1e-5
-    inverse = relative_inverse_inertia(heavy["vehicles"], heavy["start"].X_TA)
-    assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
+    assert allowed == pytest.approx(0.05 + H * (-masses[0] / masses.sum() * turned.apply(f) @ v + turned.apply(m) @ w), rel=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------------------------- change
