@@ -45,7 +45,7 @@ ROOMS = {
         "run": "errors interrupts registry roles values host config requirements log bus line judge identify predict report",
         "world": "errors interrupts workers values config log bus line judge operator_desk predict run",
         "campaign": "errors interrupts workers values host config requirements log line run pages",
-        "console": "errors registry client config log bus operator_desk line judge report run pages",
+        "console": "errors registry values client config log bus operator_desk line judge report run pages",
         "viewers": "errors client config log bus line exchange console pages",
         "terminal": "errors registry values host config requirements bus run",
         "verbs": "errors interrupts registry roles values client host config requirements log bus operator_desk line judge exchange "

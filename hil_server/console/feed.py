@@ -22,6 +22,7 @@ from hil_server.errors import HilError
 from hil_server.judge.crafts import names_in
 from hil_server.line.run_header import CONFIGURATION
 from hil_server.log.format import Facts
+from hil_server.values import finite
 from rt_kernels.codes import bit_names
 from rt_kernels.layout import FAULTS
 from rt_kernels.pictures import Values
@@ -172,7 +173,7 @@ class Feed:
         """Takes the requirements with their margins so far; of another run than the newest they say nothing."""
         found = batch.head.get("requirements")
         if isinstance(found, list) and (self.newest is None or batch.run == self.newest.run):
-            self.requirements = [{key: _finite(value) for key, value in one.items()} for one in found if isinstance(one, dict)]
+            self.requirements = [{key: finite(value) for key, value in one.items()} for one in found if isinstance(one, dict)]
             self._tell()
 
     def take_status(self, batch: Batch) -> None:
@@ -210,11 +211,6 @@ class Feed:
         self._levels = events
         if self.lines and self.lines[0] is not before:
             self.rows = [asdict(line) for line in self.lines]
-
-
-def _finite(value: object) -> object:
-    """None instead of what JSON has no number for."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def facts_of(about: Message, limits: dict[str, float], document: Facts) -> dict[str, object]:

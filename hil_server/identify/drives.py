@@ -12,7 +12,6 @@ direction of the run:
 and the verdict against -2 dB and -70 degrees at 10 Hz, what hydraulic docking stands are built to.
 """
 
-import json
 import math
 import time
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from hil_server import registry
-from hil_server.config import TestConfig, extends
+from hil_server.config import TestConfig, extends, toml_text
 from hil_server.config.files import whole
 from hil_server.errors import ConfigurationError
 from hil_server.judge.record_time import every_tick
@@ -302,22 +301,17 @@ def write_stand(source: str | Path, target: str | Path, model: Mapping[str, obje
             kept.append(text)
     while kept and not kept[-1].strip():
         kept.pop()
-    below = {k: v for k, v in model.items() if isinstance(v, dict)}
-    found = [*kept, "", f"[{table}]", *(f"{k} = {_toml(v)}" for k, v in model.items() if k not in below)]
-    for name, inner in below.items():
-        found += ["", f"[{table}.{name}]", *(f"{k} = {_toml(v)}" for k, v in inner.items())]
     with whole(Path(target)) as unfinished:
-        unfinished.write_text("\n".join(found) + "\n")
+        unfinished.write_text("\n".join([*kept, "", toml_text.dumps({table: _six_digits(model)})]))
 
 
-def _toml(value: object) -> str:
-    """A value as TOML has it; numbers with six digits that count, always as floating-point ones."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+def _six_digits(value: Any) -> Any:
+    """Numbers with six digits that count, always as floating-point ones; tables and lists of these, and text as it is."""
+    if isinstance(value, Mapping):
+        return {k: _six_digits(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(v) for v in value) + "]"
-    text = f"{value:.6g}"
-    return text if "." in text or "e" in text else f"{text}.0"
+        return [_six_digits(v) for v in value]
+    return value if isinstance(value, str) else float(f"{value:.6g}")
 
 
 def picture(found: Identification, path: str | Path) -> Path:

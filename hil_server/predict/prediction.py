@@ -47,6 +47,7 @@ from hil_server.predict.stability import (
     phase_budget,
     stability_indicator,
 )
+from hil_server.values import finite
 from rt_kernels.algebra.arrays import pose_multiply, quat_exponential
 from rt_kernels.compensation.effective_mass import to_target_port
 from rt_kernels.context import Vehicles
@@ -163,13 +164,13 @@ class Prediction:
     def as_dict(self) -> dict[str, Any]:
         """For the log and for machines, JSON values only (what is infinite or undefined is None)."""
         modes = [
-            {k: _finite(v) for k, v in (asdict(m) | {"ratio": m.ratio}).items()} | {"direction": m.screw[:3], "within": m.within}
+            {k: finite(v) for k, v in (asdict(m) | {"ratio": m.ratio}).items()} | {"direction": m.screw[:3], "within": m.within}
             for m in self.modes
         ]
         own = {"ledger": self.ledger, "origins": self.origins, "compensator": self.compensator,
                "margins": [asdict(margin) for margin in self.margins]}  # fmt: skip
         if self.itself:
-            own["touch"] = {key: _finite(getattr(self.touch, key)) for key in ("restitution", "ideal", "refused", "sigma")}
+            own["touch"] = {key: finite(getattr(self.touch, key)) for key in ("restitution", "ideal", "refused", "sigma")}
         return {"modes": modes, **own, "unknown": list(self.unknown), "within": self.within, "verdict": self.verdict()}
 
     def verdict(self) -> str:
@@ -191,10 +192,6 @@ class Prediction:
         if self.touched:
             reasons.append(f"the first contact would reach a limit: {', '.join(map(str, self.touched))}")
         return "; ".join(reasons) + rest
-
-
-def _finite(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # ------------------------------------------------------------------------------------------------------- the mechanism
