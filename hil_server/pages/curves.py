@@ -8,13 +8,13 @@ grow up to WORST; what is still too many is noise, and of it the smallest and la
 import base64
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
 import numpy as np
 
-from hil_server.pages.html import text
+from hil_server.pages.html import guarded, text
 from hil_server.pages.thinning import LARGEST, thin
 
 ERROR, WORST = 5e-4, 4e-3  # of a line's range
@@ -52,6 +52,14 @@ class Plot:
     height: int = 190
     note: str = ""
     most: int = field(default=POINTS)
+
+
+def drawn(*topics: tuple[str, Callable[[], Sequence[Plot]]]) -> str:
+    """Plots as HTML, topic by topic: (name, what makes its plots)."""
+    found = []
+    for name, make in topics:
+        found += guarded(name, lambda make=make: [embedded(one) for one in make()], alone=False)  # type: ignore[misc]
+    return "".join(found)
 
 
 def embedded(plot: Plot) -> str:

@@ -5,9 +5,11 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
+
+from hil_server.errors import reason_of
 
 HERE = Path(__file__).parent
 # what a page must hold for a script of this folder to go into it
@@ -97,6 +99,16 @@ def table_html(head: Iterable[str], rows: Iterable[Iterable[object]], sortable: 
 def verdict_html(level: str, word: str, line: str) -> str:
     """The outcome, in colour, sign and word. level: good, warn or bad."""
     return f'<p class="verdict {text(level)}"><b>{SYMBOLS[level]} {text(word)}</b> {text(line)}</p>'
+
+
+def guarded(title: str, make: Callable[[], Sequence[str]], alone: bool = True) -> list[str]:
+    """The elements that `make` gives, as HTML; where it fails, a section (alone) or a line that names them and the reason: a part of a page
+    that cannot be had costs no other."""
+    try:
+        return list(make())
+    except Exception as error:
+        line = f'<p class="banner">{text(title)}: not available: {text(reason_of(error))}.</p>'
+        return [section(title, line) if alone else line]
 
 
 def pill(level: str, words: str) -> Markup:

@@ -31,8 +31,7 @@ from hil_server.log.moments import MOMENTS, STAND
 from hil_server.log.reader import Log, read_log
 from hil_server.log.record import scalar_names
 from hil_server.pages.curves import Plot, embedded
-from hil_server.pages.html import document, percent, pill, section, table_html, text, verdict_html
-from hil_server.report.guarded import guarded
+from hil_server.pages.html import document, guarded, percent, pill, section, table_html, text, verdict_html
 from hil_server.requirements.angles import yaw_pitch_roll
 from rt_kernels.layout import BITS
 

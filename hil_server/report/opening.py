@@ -13,10 +13,9 @@ from hil_server.judge.run import Run
 from hil_server.judge.summary import Requirement, Summary
 from hil_server.judge.verdict import Verdict, bars, margin_bars
 from hil_server.log.reader import Log
-from hil_server.pages.curves import Plot
-from hil_server.pages.html import Markup, bars_html, facts_html, text, verdict_html
+from hil_server.pages.curves import Plot, drawn
+from hil_server.pages.html import Markup, bars_html, facts_html, guarded, text, verdict_html
 from hil_server.report import pictures, unit_course
-from hil_server.report.guarded import drawn, guarded
 
 DONE_SHOWN = 8
 SHOWN = 5  # requirements in the opening; all of them stand in their section

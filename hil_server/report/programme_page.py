@@ -13,9 +13,8 @@ from hil_server.judge.verdict import bars, used
 from hil_server.log.moments import STAND, Moments
 from hil_server.log.reader import Log, read_log
 from hil_server.pages.curves import spark
-from hil_server.pages.html import Markup, bars_html, document, pill, section, table_html, text, verdict_html
+from hil_server.pages.html import Markup, bars_html, document, guarded, pill, section, table_html, text, verdict_html
 from hil_server.pages.thinning import thin
-from hil_server.report.guarded import guarded
 
 PAGE = "programme.html"
 BEFORE_S = 1.0  # of the first contact in the small curves

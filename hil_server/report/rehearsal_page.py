@@ -9,10 +9,9 @@ from hil_server.judge import rehearsal
 from hil_server.judge.arm_margin import arm_margin
 from hil_server.judge.record_time import in_words
 from hil_server.judge.run import Run
-from hil_server.pages.curves import Plot
-from hil_server.pages.html import document, section, table_html, text
+from hil_server.pages.curves import Plot, drawn
+from hil_server.pages.html import document, guarded, section, table_html, text
 from hil_server.report import pictures
-from hil_server.report.guarded import drawn, guarded
 from hil_server.requirements.angles import yaw_pitch_roll
 
 if TYPE_CHECKING:

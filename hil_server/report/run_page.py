@@ -19,11 +19,10 @@ from hil_server.judge.summary import Requirement, Summary, summarise
 from hil_server.judge.verdict import Verdict, bars, margin_bars, next_looks, stand_margins, verdict
 from hil_server.log.moments import MOMENTS
 from hil_server.log.reader import Log, read_log
-from hil_server.pages.curves import Plot, histogram
-from hil_server.pages.html import bars_html, document, pill, section, table_html, text
+from hil_server.pages.curves import Plot, drawn, histogram
+from hil_server.pages.html import bars_html, document, guarded, pill, section, table_html, text
 from hil_server.report import pictures, reliance
 from hil_server.report.foreseen import Foreseen
-from hil_server.report.guarded import drawn, guarded
 from hil_server.report.opening import opening
 from rt_kernels.codes import bit_names, code_name
 

@@ -17,8 +17,7 @@ from hil_server.judge.run import Run
 from hil_server.log.moments import IMPACT, MOMENTS, STAND
 from hil_server.log.reader import read_log
 from hil_server.pages.curves import Plot, embedded
-from hil_server.pages.html import document, section, table_html, text
-from hil_server.report.guarded import guarded
+from hil_server.pages.html import document, guarded, section, table_html, text
 from rt_kernels.layout import BITS
 
 PAGE = "side_by_side.html"
