@@ -68,54 +68,69 @@ class Device:
         pass
 
 
-class Sensor(Device):
-    """An RDT sensor; it answers requests in a thread until the port is open."""
+class UdpDevice(Device):
+    """A device on UDP; a thread answers requests, each by `first`, until the port is open."""
 
     QUICK = {"no_data_ms": 1.0}
 
-    def __init__(self):
+    def __init__(self, own):
         super().__init__()
-        self.sensor = RdtSensor()
-        slow = dict.fromkeys(("no_data_ms", "stale_ms", "busy_hold_ms"), 10000.0)
-        self.keys = {"address": "127.0.0.1", "stream_port": self.sensor.port, "scaling": "given", **slow}
+        self.socket = own
+        self.socket.settimeout(0.02)
         self.asked, self.ready = 0, threading.Event()
         self.thread = threading.Thread(target=self.answer)
         self.thread.start()
+
+    def answer(self):
+        while not self.ready.is_set():
+            with contextlib.suppress(TimeoutError):
+                request, self.client = self.socket.recvfrom(64)
+                self.asked += 1
+                self.first(request)
+
+    def opened(self):
+        self.ready.set()
+        self.thread.join()
+        self.socket.setblocking(False)
+
+    def damage(self, k):
+        self.socket.sendto(b"not a record", self.client)
+
+    def heard(self):
+        self.opened()
+        asked, self.asked = self.asked, 0
+        return asked + received(self.socket)
+
+    def close(self):
+        self.opened()
+        self.socket.close()
+
+
+class Sensor(UdpDevice):
+    """An RDT sensor."""
+
+    def __init__(self):
+        self.sensor = RdtSensor()
+        super().__init__(self.sensor.socket)
+        slow = dict.fromkeys(("no_data_ms", "stale_ms", "busy_hold_ms"), 10000.0)
+        self.keys = {"address": "127.0.0.1", "stream_port": self.sensor.port, "scaling": "given", **slow}
 
     def absent(self):
         silent = {"address": "127.0.0.1", "timeout_s": 0.05, **dict.fromkeys(("stream_port", "http_port", "calibration_port"), QUIET_PORT)}
         return [silent | {"scaling": scaling} for scaling in ("given", "tcp", "http")]
 
-    def answer(self):
-        self.sensor.socket.settimeout(0.05)
-        while not self.ready.is_set():
-            with contextlib.suppress(TimeoutError):
-                request, self.client = self.sensor.socket.recvfrom(64)
-                self.asked += 1
-                if request[2:4] == b"\0\2":
-                    self.say(1)
+    def first(self, request):
+        if request[2:4] == b"\0\2":
+            self.say(1)
 
     def say(self, number, **values):
-        self.sensor.socket.sendto(Record(number, number, counts=tuple(1000 * number + n for n in range(6)), **values).packed(), self.client)
-
-    def opened(self):
-        self.ready.set()
-        self.thread.join()
-        self.sensor.socket.setblocking(False)
+        self.socket.sendto(Record(number, number, counts=tuple(1000 * number + n for n in range(6)), **values).packed(), self.client)
 
     def tick(self, k):
         self.say(k + 2)
 
-    def damage(self, k):
-        self.sensor.socket.sendto(b"not a record", self.client)
-
-    def heard(self):
-        self.opened()
-        asked, self.asked = self.asked, 0
-        return asked + received(self.sensor.socket)
-
     def close(self):
-        self.opened()
+        super().close()
         self.sensor.close()
 
 

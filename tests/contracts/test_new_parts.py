@@ -6,7 +6,6 @@ import json
 import socket
 import struct
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -49,60 +48,28 @@ PAD = ("mechanism.part=pad", "mechanism.stiffness_n_per_m=106590.0", "test.stand
 # ------------------------------------------------------------------------------------------------------------------ devices on the wire
 
 
-class Box(devices.Device):
-    """A device on UDP; it answers in a thread until the port is open. RECORD: struct of what it sends."""
+class Box(devices.UdpDevice):
+    """A device on UDP. RECORD: struct of what it sends."""
 
-    QUICK = {"no_data_ms": 1.0}
     RECORD = ""
 
     def __init__(self):
-        super().__init__()
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
-        self.socket.settimeout(0.02)
-        self.keys = {"address": "127.0.0.1", "port": self.socket.getsockname()[1], "no_data_ms": 10000.0}
-        self.asked, self.ready = 0, threading.Event()
-        self.thread = threading.Thread(target=self.answer)
-        self.thread.start()
+        own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        own.bind(("127.0.0.1", 0))
+        super().__init__(own)
+        self.keys = {"address": "127.0.0.1", "port": own.getsockname()[1], "no_data_ms": 10000.0}
 
     def absent(self):
-        deaf = {"address": "127.0.0.1", "timeout_s": 0.05}
-        return [deaf | {"port": devices.QUIET_PORT}]
-
-    def answer(self):
-        while not self.ready.is_set():
-            try:
-                request, self.client = self.socket.recvfrom(64)
-            except TimeoutError:
-                continue
-            self.asked += 1
-            self.first()
+        return [{"address": "127.0.0.1", "timeout_s": 0.05, "port": devices.QUIET_PORT}]
 
     def say(self, *words):
         self.socket.sendto(struct.pack(self.RECORD, *words), self.client)
-
-    def opened(self):
-        self.ready.set()
-        self.thread.join()
-        self.socket.setblocking(False)
-
-    def damage(self, k):
-        self.socket.sendto(b"not a record", self.client)
-
-    def heard(self):
-        self.opened()
-        asked, self.asked = self.asked, 0
-        return asked + devices.received(self.socket)
-
-    def close(self):
-        self.opened()
-        self.socket.close()
 
 
 class Wrist(Box):
     RECORD = "<I6i"
 
-    def first(self):
+    def first(self, request):
         self.say(1, *[0] * 6)
 
     def tick(self, k):
@@ -115,7 +82,7 @@ class ValveBox(Box):
     RECORD = "<6i"
     legs = (0, 0, 0, 0, 0, 0)
 
-    def first(self):
+    def first(self, request):
         self.say(*self.legs)
 
     def tick(self, k):
