@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
@@ -52,64 +52,60 @@ class Requirement(TypedDict):
     marks: NotRequired[list[str]]
 
 
-class Timing(TypedDict):
-    """Times of the loop: p50, p99, p999, p9999, max of each in µs; margin_us: its min; where late ticks lost their time, and why."""
-
-    lateness_us: dict[str, float]
-    compute_us: dict[str, float]
-    read_us: dict[str, float]
-    write_us: dict[str, float]
-    bus_deviation_us: dict[str, float] | None
-    margin_us: dict[str, float]
-    late_causes: dict[str, int]
-    late_named: list[dict[str, Any]]
-    realtime_mode: int
-
-
-class Loads(TypedDict):
-    """Largest loads by moment of the docking, of its closed loop and of its impact; None where the run did not come to it."""
-
-    peaks: list[MomentLoads]
-    peak_wrench: dict[str, float | None]
-    peak_wrench_time_s: dict[str, float | None]
-    docking_force_n: float | None
-    docking_moment_n_m: float | None
-    impact_force_n: float | None
-    impact_moment_n_m: float | None
-    peak_worth: Worth | None
-    moment_worth: Worth | None
-
-
-class Legs(TypedDict):
-    """How near the legs came to their limits."""
-
-    stroke_margin_min_m: float
-    following_error_max_m: float
-    clipped_ticks: dict[str, int]
-
-
 NO_TIME = dict.fromkeys([*PERCENTILES, "max"], 0.0)
-NO_TIMING: Timing = {"lateness_us": NO_TIME, "compute_us": NO_TIME, "read_us": NO_TIME, "write_us": NO_TIME, "bus_deviation_us": None,
-                     "margin_us": {"min": 0.0}, "late_causes": {}, "late_named": [], "realtime_mode": 0}  # fmt: skip
 NO_WRENCH: dict[str, float | None] = dict.fromkeys(WRENCH_NAMES)
-NO_LOADS: Loads = {"peaks": [], "peak_wrench": NO_WRENCH, "peak_wrench_time_s": NO_WRENCH, "docking_force_n": None,
-                   "docking_moment_n_m": None, "impact_force_n": None, "impact_moment_n_m": None,
-                    "peak_worth": None, "moment_worth": None}  # fmt: skip
-NO_LEGS: Legs = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(CLIPS, 0)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class Timing:
+    """Times of the loop: p50, p99, p999, p9999, max of each in µs; margin_us: its min; bus_deviation_us: its amount, None where the grid
+    does not follow the clock of a bus; late_causes: where the late ticks lost their time; late_named: why, of a live run
+    (`hil_server.host.late_causes.summed_up`)."""
+
+    lateness_us: dict[str, float] = field(default_factory=NO_TIME.copy)
+    compute_us: dict[str, float] = field(default_factory=NO_TIME.copy)
+    read_us: dict[str, float] = field(default_factory=NO_TIME.copy)
+    write_us: dict[str, float] = field(default_factory=NO_TIME.copy)
+    bus_deviation_us: dict[str, float] | None = None
+    margin_us: dict[str, float] = field(default_factory=lambda: {"min": 0.0})
+    late_causes: dict[str, int] = field(default_factory=dict)
+    late_named: list[dict[str, Any]] = field(default_factory=list)
+    realtime_mode: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loads:
+    """Largest loads by moment of the docking (peaks), of its closed loop (peak_wrench, docking_*) and of its impact; None where the run did
+    not come to it. peak_worth, moment_worth: of the impact."""
+
+    peaks: list[MomentLoads] = field(default_factory=list)
+    peak_wrench: dict[str, float | None] = field(default_factory=NO_WRENCH.copy)
+    peak_wrench_time_s: dict[str, float | None] = field(default_factory=NO_WRENCH.copy)
+    docking_force_n: float | None = None
+    docking_moment_n_m: float | None = None
+    impact_force_n: float | None = None
+    impact_moment_n_m: float | None = None
+    peak_worth: Worth | None = None
+    moment_worth: Worth | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Legs:
+    """How near the legs came to their limits."""
+
+    stroke_margin_min_m: float = 0.0
+    following_error_max_m: float = 0.0
+    clipped_ticks: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLIPS, 0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary(Timing, Loads, Legs):
     """A run in figures. Facts that the server left at the end of the log (end, exit_code, captured) take precedence.
 
-    ticks: of the log; thinned: 1, or n of a log that holds one tick in n; overflow: samples lost in the ring. lateness_us ... margin_us:
-    p50, p99, p999, p9999, max (margin: min); bus_deviation_us: its amount, None where the grid does not follow the clock of a bus;
-    late_causes: where the late ticks lost their time; late_named: why, of a live run (`hil_server.host.late_causes.summed_up`). peaks:
-    largest loads by moment of the docking; impact_*, docking_*, peak_wrench, peak_wrench_time_s: of the impact, of the closed loop, None
-    where it was never closed; peak_worth, moment_worth: of the impact. faults: names, first cause first, and fault_details; notes_raised,
-    note_details: what was noted and is no fault; cause: None without a fault. contacts_without_e: a line for each reason. crafts: peaks
-    of joints, sensors, interfaces by name, None where the dynamics part has none; arm: None without a manipulator; unit_ledger: None
-    where the log has no energies of the unit.
+    ticks: of the log; thinned: 1, or n of a log that holds one tick in n; overflow: samples lost in the ring. faults: names, first cause
+    first, and fault_details; notes_raised, note_details: what was noted and is no fault; cause: None without a fault.
+    contacts_without_e: a line for each reason. crafts: peaks of joints, sensors, interfaces by name, None where the dynamics part has
+    none; arm: None without a manipulator; unit_ledger: None where the log has no energies of the unit.
     delay_in_run: term → mean of the run, s. requirements: one that is violated is exit code 1. limits: of
     `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them the test had stricter; None of an old log.
     not_available: figures that could not be had: figure, reason. Each of peaks, contacts and requirements has `marks`: injected faults and
@@ -132,27 +128,6 @@ class Summary:
     ticks: int
     missed: int
     overflow: int
-    lateness_us: dict[str, float]
-    compute_us: dict[str, float]
-    read_us: dict[str, float]
-    write_us: dict[str, float]
-    bus_deviation_us: dict[str, float] | None
-    margin_us: dict[str, float]
-    late_causes: dict[str, int]
-    late_named: list[dict[str, Any]]
-    realtime_mode: int
-    peaks: list[MomentLoads]
-    peak_wrench: dict[str, float | None]
-    peak_wrench_time_s: dict[str, float | None]
-    docking_force_n: float | None
-    docking_moment_n_m: float | None
-    impact_force_n: float | None
-    impact_moment_n_m: float | None
-    peak_worth: Worth | None
-    moment_worth: Worth | None
-    stroke_margin_min_m: float
-    following_error_max_m: float
-    clipped_ticks: dict[str, int]
     thinned: int
     faults: list[str]
     fault_details: list[Fault]
@@ -179,8 +154,9 @@ class Summary:
     record_lost: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON values, by key."""
-        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "record_lost"}
+        """As JSON values, by key; what it shares with Timing, Loads and Legs comes last."""
+        own_first = sorted(fields(self), key=lambda one: one.name not in Summary.__annotations__)
+        found = {one.name: getattr(self, one.name) for one in own_first if one.name != "record_lost"}
         if self.bus_deviation_us is None:
             del found["bus_deviation_us"]
         return found | {"unit_ledger": self.unit_ledger and asdict(self.unit_ledger)}
@@ -201,9 +177,9 @@ def summarise(run: Run) -> Summary:
     ended = "time" if cut else ended
     capture = _positive(r["capture_time"])
     alignment = attempt("alignment of the units", lambda: alignment_of(run), None, missing)
-    timing = attempt("time of the loop", lambda: _timing(run), NO_TIMING, missing)
-    loads = attempt("loads by moment", lambda: _loads(run), NO_LOADS, missing)
-    legs = attempt("limits of the legs", lambda: _legs(run), NO_LEGS, missing)
+    timing = attempt("time of the loop", lambda: _timing(run), Timing(), missing)
+    loads = attempt("loads by moment", lambda: _loads(run), Loads(), missing)
+    legs = attempt("limits of the legs", lambda: _legs(run), Legs(), missing)
     cause = attempt("cause", lambda: cause_of(log, faults, run.document), None, missing)
     recoveries = attempt("recoveries", lambda: recoveries_of(r), [], missing)
     contacts = attempt("contacts", lambda: run.contacts, [], missing)
@@ -213,9 +189,8 @@ def summarise(run: Run) -> Summary:
     delay_in_run = attempt("delay in the run", lambda: _delay_in_run(run), {}, missing)
     rows = attempt("requirements", lambda: [_row(one) for one in run.requirements], [], missing)
     limits = attempt("limits", lambda: _limits(run), None, missing)
-    marked = attempt("marks of the figures", lambda: _marked(run, done, loads["peaks"], contacts, rows), (loads["peaks"], contacts, rows),
+    marked = attempt("marks of the figures", lambda: _marked(run, done, loads.peaks, contacts, rows), (loads.peaks, contacts, rows),
                      missing)  # fmt: skip
-    loads = {**loads, "peaks": marked[0]}
     exit_code = VerdictError.exit_code if cut else END_EXIT.get(ended, 0)
     if not exit_code and violated(rows):
         exit_code = VerdictError.exit_code
@@ -236,9 +211,9 @@ def summarise(run: Run) -> Summary:
         ticks=log.ticks,
         missed=int(r["missed_total"][-1]) if log.ticks else 0,
         overflow=max(int(r["overflow_total"][-1]) if log.ticks else 0, int(log.end.get("overflow", 0))),
-        **timing,
-        **loads,
-        **legs,
+        **vars(timing),
+        **(vars(loads) | {"peaks": marked[0]}),
+        **vars(legs),
         thinned=run.thinning,
         faults=[fault["name"] for fault in faults],
         fault_details=faults,
@@ -312,36 +287,36 @@ def _timing(run: Run) -> Timing:
     later = r[1:]  # the first record has no tick before it whose times it could carry
     busy = later["read_ns"] + later["compute_ns"] + later["write_ns"]
     margin = log.header.period_ns - r["lateness_ns"][:-1] - busy
-    return {
-        "lateness_us": microseconds(r["lateness_ns"]),
-        "compute_us": microseconds(later["compute_ns"]),
-        "read_us": microseconds(later["read_ns"]),
-        "write_us": microseconds(later["write_ns"]),
-        "bus_deviation_us": microseconds(np.abs(log.aux("bus_deviation_ns"))) if "bus_deviation_ns" in log.aux_names else None,
-        "margin_us": {"min": float(margin.min()) * 1e-3 if len(margin) else 0.0},
-        "late_causes": {name: int(np.count_nonzero(r["late_cause"] == code)) for name, code in CODES["late_cause"].items() if code},
-        "late_named": summed_up(log.end.get("late", []), log.end.get("late_more")),
-        "realtime_mode": int(r["realtime_mode"][-1]) if log.ticks else 0,
-    }
+    return Timing(
+        lateness_us=microseconds(r["lateness_ns"]),
+        compute_us=microseconds(later["compute_ns"]),
+        read_us=microseconds(later["read_ns"]),
+        write_us=microseconds(later["write_ns"]),
+        bus_deviation_us=microseconds(np.abs(log.aux("bus_deviation_ns"))) if "bus_deviation_ns" in log.aux_names else None,
+        margin_us={"min": float(margin.min()) * 1e-3 if len(margin) else 0.0},
+        late_causes={name: int(np.count_nonzero(r["late_cause"] == code)) for name, code in CODES["late_cause"].items() if code},
+        late_named=summed_up(log.end.get("late", []), log.end.get("late_more")),
+        realtime_mode=int(r["realtime_mode"][-1]) if log.ticks else 0,
+    )
 
 
 def _loads(run: Run) -> Loads:
     """Loads by moment of the docking (`hil_server.log.moments`)."""
     rows, closed = loads_of(run), run.peaks.closed()
     if closed is None:
-        return {**NO_LOADS, "peaks": rows}
+        return Loads(peaks=rows)
     impact = next((row for row in rows if row["moment"] == HEADLINE), None)
-    return {
-        "peaks": rows,
-        "peak_wrench": closed["wrench"],
-        "peak_wrench_time_s": closed["wrench_time_s"],
-        "docking_force_n": closed["force_n"],
-        "docking_moment_n_m": closed["moment_n_m"],
-        "impact_force_n": impact and impact["force_n"],
-        "impact_moment_n_m": impact and impact["moment_n_m"],
-        "peak_worth": impact and worth(run, impact),
-        "moment_worth": impact and worth(run, impact, "moment"),
-    }
+    return Loads(
+        peaks=rows,
+        peak_wrench=closed["wrench"],
+        peak_wrench_time_s=closed["wrench_time_s"],
+        docking_force_n=closed["force_n"],
+        docking_moment_n_m=closed["moment_n_m"],
+        impact_force_n=impact and impact["force_n"],
+        impact_moment_n_m=impact and impact["moment_n_m"],
+        peak_worth=impact and worth(run, impact),
+        moment_worth=impact and worth(run, impact, "moment"),
+    )
 
 
 def _marked(run: Run, done: Sequence[Intervention], peaks: list[MomentLoads], contacts: list[Contact],
@@ -368,9 +343,9 @@ def _window(log: Log, one: Requirement) -> tuple[float, float]:
 def _legs(run: Run) -> Legs:
     r = run.log.records
     if not run.log.ticks:
-        return NO_LEGS
-    return {
-        "stroke_margin_min_m": float(r["stroke_margin"].min()),
-        "following_error_max_m": float(np.abs(r["following_error"]).max()),
-        "clipped_ticks": {name: int(np.count_nonzero(r["setpoint_status"] & mask)) for name, mask in CLIPS.items()},
-    }
+        return Legs()
+    return Legs(
+        stroke_margin_min_m=float(r["stroke_margin"].min()),
+        following_error_max_m=float(np.abs(r["following_error"]).max()),
+        clipped_ticks={name: int(np.count_nonzero(r["setpoint_status"] & mask)) for name, mask in CLIPS.items()},
+    )
