@@ -282,17 +282,17 @@ def write_csv(found, file):
 def pictures(found, folder, directions, frequencies):
     """Per method and speed: e over the frequency, one line a direction, the worst of poses and stiffnesses as its band."""
     import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "contact"}
+    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "contact"}
     folder.mkdir(parents=True, exist_ok=True)
     kinds = list(dict.fromkeys((c.method, c.speed_m_s) for c in found if not c.off))
     colours = {"true": "#4a9c5d", "near": "#e0b040", "no": "#c0504d"}
     methods, speeds = list(dict.fromkeys(m for m, _ in kinds)), list(dict.fromkeys(v for _, v in kinds))
     poses = list(dict.fromkeys(c.pose for c in found))
-    figure, axes = plt.subplots(len(methods), len(speeds), figsize=(1.2 + 3.6 * len(speeds), 0.8 + 2.0 * len(methods)), squeeze=False)
+    figure = Figure(figsize=(1.2 + 3.6 * len(speeds), 0.8 + 2.0 * len(methods)))
+    axes = figure.subplots(len(methods), len(speeds), squeeze=False)
     for (i, method), (j, speed) in product(enumerate(methods), enumerate(speeds)):
         one = axes[i, j]
         for (y, direction), (x, f) in product(enumerate(directions), enumerate(frequencies)):
@@ -300,7 +300,7 @@ def pictures(found, folder, directions, frequencies):
             if place is None:
                 continue
             mean = place["mean"]
-            one.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colours[grade(mean)], linewidth=0))
+            one.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color=colours[grade(mean)], linewidth=0))
             one.text(x, y, "trip" if math.isnan(mean) else f"{mean:.2f}", ha="center", va="center", fontsize=7)
         one.set(xlim=(-0.5, len(frequencies) - 0.5), ylim=(len(directions) - 0.5, -0.5), title=f"{method.partition(':')[0]}, {speed:g} m/s")
         one.set_xticks(range(len(frequencies)), [f"{f:g}" for f in frequencies])
@@ -310,7 +310,6 @@ def pictures(found, folder, directions, frequencies):
         one.set_xlabel("contact frequency, Hz", fontsize=8)
     figure.tight_layout()
     figure.savefig(folder / "contact-map.svg", metadata={"Date": None})
-    plt.close(figure)
     return folder / "contact-map.svg"
 
 

@@ -80,12 +80,11 @@ def noisy(seeds, picture=None):
 def draw(curves, path):
     """Mean of the seeds with its own standard deviation, over the frequency of the contact, and the band."""
     import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "contact"}
-    figure, axes = plt.subplots(figsize=(7, 3.6))
+    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "contact"}
+    figure = Figure(figsize=(7, 3.6))
+    axes = figure.subplots()
     axes.axhspan(0.98, 1.02, color="0.88")
     for share, points in curves.items():
         f, mean, sigma = zip(*points, strict=True)

@@ -275,12 +275,10 @@ def verdict(flights: list[dict[str, Any]], looks: list[Look], seconds: float) ->
 
 def draw(folder: Path, flights: list[dict[str, Any]], looks: list[Look]) -> None:
     """Memory and descriptors of the server's processes and the lateness of every flight, over time."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, (memory, handles, late) = plt.subplots(3, 1, figsize=(10, 9), sharex=True, layout="constrained")
+    figure = Figure(figsize=(10, 9), layout="constrained")
+    memory, handles, late = figure.subplots(3, 1, sharex=True)
     for role in ("server", "telemetry", "stand"):
         own = [x for x in looks if x.role == role]
         at = [x.t / 60 for x in own]
@@ -299,7 +297,6 @@ def draw(folder: Path, flights: list[dict[str, Any]], looks: list[Look]) -> None
         axes.legend(loc="upper left")
         axes.grid(alpha=0.3)
     figure.savefig(folder / "soak.png", dpi=110)
-    plt.close(figure)
 
 
 def main(argv: list[str] | None = None) -> int:
