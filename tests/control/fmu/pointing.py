@@ -31,6 +31,20 @@ def start(m):
     m.held = None
 
 
+def declare(m, number, switch, causality, variability):
+    """The variables of an FMU, which starts as it declares them; number and switch make one of its FMI version."""
+    start(m)
+    for name in NUMBERS:
+        m.register_variable(number(name, causality=causality.input))
+    for name in SWITCHES:
+        m.register_variable(switch(name, causality=causality.input, variability=variability.discrete))
+    for name in OUTPUTS:
+        m.register_variable(number(name, causality=causality.output))
+    m.register_variable(switch("holding", causality=causality.output, variability=variability.discrete))
+    for name in PARAMETERS:
+        m.register_variable(number(name, causality=causality.parameter, variability=variability.tunable))
+
+
 def advance(m):
     """The outputs of a controller with these attributes from its inputs."""
     x, y, z, s = m.q0, m.q1, m.q2, m.q3
