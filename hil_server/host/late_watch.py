@@ -17,6 +17,7 @@ from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
+from hil_server.host import kernel_files
 from hil_server.host.late_causes import Around, Late, cause_of
 from hil_server.host.realtime_host import REALTIME_POLICIES, RESET_ON_FORK
 from hil_server.host.switch_trace import IDLE, SoftirqTrace, SwitchTrace
@@ -64,8 +65,8 @@ class LateWatch:
         self._scan: dict[int, int] = {}
         self._scanned: deque[list[tuple[str, int]]] = deque(maxlen=2)
         self._next_scan = 0.0
-        self._virtual = " hypervisor" in _read("/proc/cpuinfo")
-        self._highest = _number(self._frequency_file("cpuinfo_max_freq"))
+        self._virtual = " hypervisor" in kernel_files.read("/proc/cpuinfo")
+        self._highest = kernel_files.number_in(self._frequency_file("cpuinfo_max_freq"))
 
     def look(self, last: bool = False) -> None:
         """Takes a look if it is time, and names the late ticks that lie before it. last: names what is left, too."""
@@ -141,24 +142,24 @@ class LateWatch:
         """Name of a thread; those that have ended meanwhile may have only their number."""
         if thread in (IDLE, self._late.thread):
             return "idle" if thread == IDLE else "loop"
-        return _read(f"/proc/{thread}/comm") or self._trace is not None and self._trace.names.get(thread) or f"thread {thread}"
+        return kernel_files.read(f"/proc/{thread}/comm") or self._trace is not None and self._trace.names.get(thread) or f"thread {thread}"
 
     # ----------------------------------------------------------------------------------------------------------- looking
     def _now(self) -> Look:
         at = time.monotonic_ns()
-        current = _number(self._frequency_file("scaling_cur_freq"))
+        current = kernel_files.number_in(self._frequency_file("scaling_cur_freq"))
         return Look(
             at,
             self._stat(),
             _column("/proc/softirqs", self._core),
             _column("/proc/interrupts", self._core),
-            re.search(r"\) [Tt] ", _read(f"/proc/{self._process}/stat")) is not None,
-            _number(f"/sys/devices/system/cpu/cpu{self._core}/thermal_throttle/core_throttle_count") or 0,
+            re.search(r"\) [Tt] ", kernel_files.read(f"/proc/{self._process}/stat")) is not None,
+            kernel_files.number_in(f"/sys/devices/system/cpu/cpu{self._core}/thermal_throttle/core_throttle_count") or 0,
             current / self._highest if current and self._highest else None,
         )
 
     def _stat(self) -> dict[str, float]:
-        found = re.search(rf"^cpu{self._core if self._core >= 0 else ''} +(.*)$", _read("/proc/stat"), re.MULTILINE)
+        found = re.search(rf"^cpu{self._core if self._core >= 0 else ''} +(.*)$", kernel_files.read("/proc/stat"), re.MULTILINE)
         numbers = [int(word) for word in found[1].split()] if found else []
         step = 1.0 / os.sysconf("SC_CLK_TCK")
         return {name: step * number for name, number in zip(STAT, [*numbers, *[0] * len(STAT)], strict=False)}
@@ -171,13 +172,13 @@ class LateWatch:
         used, scan, mine = [], {}, self._late.thread
         for path in Path("/proc").glob("[0-9]*/task/[0-9]*"):
             number = int(path.name)
-            words = _read(f"{path}/schedstat").split()
+            words = kernel_files.read(f"{path}/schedstat").split()
             if not words or number == mine:
                 continue
             scan[number] = int(words[0])
             more = scan[number] - self._scan.get(number, scan[number])
             if more > 1_000_000 and _last_core(str(path)) == self._core:
-                used.append((_read(f"{path}/comm"), more))
+                used.append((kernel_files.read(f"{path}/comm"), more))
         self._scan = scan
         self._scanned.appendleft(sorted(used, key=lambda one: -one[1]))
 
@@ -197,7 +198,7 @@ def _more_than_usual(first: Look, before: Look, after: Look, key: str) -> dict[s
 
 def _column(path: str, core: int) -> dict[str, int]:
     """Row → number of this core in a table of the kernel's."""
-    lines = _read(path).splitlines()
+    lines = kernel_files.read(path).splitlines()
     if core < 0 or not lines or f"CPU{core}" not in (head := lines[0].split()):
         return {}
     at = head.index(f"CPU{core}") + 1
@@ -218,18 +219,5 @@ def _is_realtime(thread: int) -> bool:
 
 
 def _last_core(thread: str) -> int:
-    words = _read(f"{thread}/stat").rpartition(") ")[2].split()
+    words = kernel_files.read(f"{thread}/stat").rpartition(") ")[2].split()
     return int(words[36]) if len(words) > 36 else -1
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.read().strip()
-    except (OSError, ValueError):
-        return ""
-
-
-def _number(path: str) -> int | None:
-    text = _read(path)
-    return int(text) if text.isdigit() else None

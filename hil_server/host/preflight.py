@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hil_server import registry
+from hil_server.host import kernel_files
 from hil_server.host.late_causes import summed_up
 from hil_server.host.late_watch import LateWatch
 from hil_server.host.realtime_host import (
@@ -71,7 +72,7 @@ def _privileges() -> Iterator[Finding]:
         yield Finding("info", "memory lock", "allowed")
     else:
         yield Finding("fail", "memory lock", f"limit {limit // 1024} KiB", REMEDY_PRIVILEGE)
-    runtime = _number("/proc/sys/kernel/sched_rt_runtime_us")
+    runtime = kernel_files.number_in("/proc/sys/kernel/sched_rt_runtime_us")
     if runtime == 0:
         yield Finding("fail", "real-time throttling", "no real-time run time at all", "sysctl kernel.sched_rt_runtime_us=950000")
     elif runtime is not None and runtime > 0:
@@ -89,12 +90,12 @@ def _privileges() -> Iterator[Finding]:
 def _kernel() -> Iterator[Finding]:
     version = os.uname()
     text = f"{version.release} {version.version}"
-    if _read("/sys/kernel/realtime") == "1" or "PREEMPT_RT" in text:
+    if kernel_files.read("/sys/kernel/realtime") == "1" or "PREEMPT_RT" in text:
         yield Finding("info", "kernel", f"{version.release}, PREEMPT_RT")
     else:
         remedy = "a PREEMPT_RT kernel (mainline since 6.12), or at least preempt=full on its command line"
         yield Finding("warn", "kernel", f"{version.release}, not PREEMPT_RT", remedy)
-    if " hypervisor" in _read("/proc/cpuinfo"):
+    if " hypervisor" in kernel_files.read("/proc/cpuinfo"):
         yield Finding("warn", "virtual machine", "yes: no promise about lateness is possible", "bare metal, for live tests on hardware")
     else:
         yield Finding("info", "virtual machine", "no")
@@ -102,7 +103,7 @@ def _kernel() -> Iterator[Finding]:
 
 def _cores(core: int) -> Iterator[Finding]:
     allowed = sorted(os.sched_getaffinity(0))
-    isolated = parse_cores(_read("/sys/devices/system/cpu/isolated"))
+    isolated = parse_cores(kernel_files.read("/sys/devices/system/cpu/isolated"))
     if len(allowed) < 2:
         yield Finding("warn", "cores", "1: everything else competes with the loop", "at least 2 cores, better 4 with one isolated")
     elif core in isolated:
@@ -110,11 +111,11 @@ def _cores(core: int) -> Iterator[Finding]:
     else:
         remedy = f"kernel command line: isolcpus={core} nohz_full={core} rcu_nocbs={core}"
         yield Finding("warn", "cores", f"{len(allowed)}; the loop on core {core}, not isolated", remedy)
-    if core in parse_cores(_read("/sys/devices/system/cpu/nohz_full").replace("(null)", "")):
+    if core in parse_cores(kernel_files.read("/sys/devices/system/cpu/nohz_full").replace("(null)", "")):
         yield Finding("info", "timer tick", f"stopped on core {core} while the loop has it (nohz_full)")
     else:
         yield Finding("warn", "timer tick", "on every core", f"kernel command line: nohz_full={core} (with isolcpus and rcu_nocbs)")
-    if _read("/sys/devices/system/cpu/smt/active") == "1":
+    if kernel_files.read("/sys/devices/system/cpu/smt/active") == "1":
         yield Finding("warn", "sibling threads", "on: a neighbour shares the loop's core", "switch SMT off in the firmware, or nosmt")
     else:
         yield Finding("info", "sibling threads", "none")
@@ -134,7 +135,7 @@ def _power() -> Iterator[Finding]:
 
 
 def _clock() -> Iterator[Finding]:
-    source = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    source = kernel_files.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source and source not in ("tsc", "arch_sys_counter"):
         yield Finding("warn", "clock source", source, "tsc, if the machine has a constant one (kernel: clocksource=tsc)")
     else:
@@ -145,25 +146,25 @@ def _clock() -> Iterator[Finding]:
 
 
 def _memory() -> Iterator[Finding]:
-    swaps = _read("/proc/swaps").splitlines()[1:]
+    swaps = kernel_files.read("/proc/swaps").splitlines()[1:]
     if swaps:
         yield Finding("warn", "swap", f"{len(swaps)} in use", "swapoff -a for live tests")
     else:
         yield Finding("info", "swap", "none")
-    pages = re.search(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    pages = re.search(r"\[(\w+)\]", kernel_files.read("/sys/kernel/mm/transparent_hugepage/enabled"))
     if pages and pages[1] == "always":
         yield Finding("warn", "transparent huge pages", "always", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
     else:
         yield Finding("info", "transparent huge pages", pages[1] if pages else "none")
     for item, file in (("page merging (ksm)", "/sys/kernel/mm/ksm/run"), ("numa balancing", "/proc/sys/kernel/numa_balancing")):
-        if _read(file) not in ("", "0"):
+        if kernel_files.read(file) not in ("", "0"):
             yield Finding("warn", item, "on", f"echo 0 > {file}")
         else:
             yield Finding("info", item, "off")
 
 
 def _interrupts(core: int) -> Iterator[Finding]:
-    here = [p.parent.name for p in Path("/proc/irq").glob("[0-9]*/smp_affinity_list") if core in parse_cores(_read(str(p)))]
+    here = [p.parent.name for p in Path("/proc/irq").glob("[0-9]*/smp_affinity_list") if core in parse_cores(kernel_files.read(p))]
     if not here or core < 0:
         yield Finding("info", "interrupts", "none may come to the loop's core" if core >= 0 else "all come to the only core")
     else:
@@ -171,11 +172,11 @@ def _interrupts(core: int) -> Iterator[Finding]:
         yield Finding(
             "warn", "interrupts", f"{len(here)} may come to core {core}", f"irqaffinity={others} on the kernel command line, no irqbalance"
         )
-    if _read("/proc/sys/kernel/watchdog") == "1":
+    if kernel_files.read("/proc/sys/kernel/watchdog") == "1":
         yield Finding("info", "watchdog", "on: a timer interrupt on every core", "sysctl kernel.watchdog=0")
     else:
         yield Finding("info", "watchdog", "off")
-    if any(_read(str(p)) == "irqbalance" for p in Path("/proc").glob("[0-9]*/comm")):
+    if any(kernel_files.read(p) == "irqbalance" for p in Path("/proc").glob("[0-9]*/comm")):
         yield Finding("warn", "irqbalance", "running: it moves interrupts to the loop's core", "systemctl disable --now irqbalance")
     else:
         yield Finding("info", "irqbalance", "not running")
@@ -184,17 +185,17 @@ def _interrupts(core: int) -> Iterator[Finding]:
 def _buses() -> Iterator[Finding]:
     try:
         socket.socket(socket.AF_CAN, socket.SOCK_RAW, socket.CAN_RAW).close()
-        interfaces = [p.parent.name for p in Path("/sys/class/net").glob("*/type") if _read(str(p)) == "280"]
+        interfaces = [p.parent.name for p in Path("/sys/class/net").glob("*/type") if kernel_files.read(p) == "280"]
         yield Finding("info", "CAN", f"interfaces: {', '.join(interfaces) or 'none'}")
         for name in interfaces:
-            length = _number(f"/sys/class/net/{name}/tx_queue_len") or 0
+            length = kernel_files.number_in(f"/sys/class/net/{name}/tx_queue_len") or 0
             if length < 100:
                 yield Finding("warn", f"CAN {name}", f"transmit queue of {length} frames", f"ip link set {name} txqueuelen 100")
     except (OSError, AttributeError):
         yield Finding("info", "CAN", "this kernel has none: drives on CAN are not possible here", "modprobe can can_raw, or another kernel")
     for port in sorted(Path("/sys/bus/usb-serial/devices").glob("*/latency_timer")):
-        if (_number(str(port)) or 0) > 1:
-            yield Finding("warn", f"serial {port.parent.name}", f"latency timer {_read(str(port))} ms", f"echo 1 > {port}")
+        if (kernel_files.number_in(port) or 0) > 1:
+            yield Finding("warn", f"serial {port.parent.name}", f"latency timer {kernel_files.read(port)} ms", f"echo 1 > {port}")
 
 
 # --------------------------------------------------------------------------------------------------------------- measurement
@@ -309,17 +310,5 @@ def _on_core(core: int, body: Callable[[], None]) -> None:
 
 
 def _steal_ticks() -> int:
-    words = re.findall(r"\d+", _read("/proc/stat").partition("\n")[0])
+    words = re.findall(r"\d+", kernel_files.read("/proc/stat").partition("\n")[0])
     return int(words[7]) if len(words) > 7 else 0
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""
-
-
-def _number(path: str) -> int | None:
-    text = _read(path)
-    return int(text) if re.fullmatch(r"-?\d+", text) else None

@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from hil_server.host import kernel_files
 from hil_server.values import Document
 
 CLOCKS = Path("/sys/class/ptp")
@@ -26,7 +27,7 @@ def state(clocks: Path = CLOCKS, devices: Path = Path("/dev"), server: Path = SE
     for clock in sorted(clocks.glob("ptp*")):
         found.append({
             "clock": clock.name,
-            "name": _read(clock / "clock_name"),
+            "name": kernel_files.read(clock / "clock_name"),
             "interfaces": sorted(one.name for one in (clock / "device" / "net").glob("*")),
             "offset_ns": _offset_ns(devices / clock.name),
         })  # fmt: skip
@@ -75,10 +76,3 @@ def answer_of(text: str) -> Document:
             except ValueError:
                 continue
     return found
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""

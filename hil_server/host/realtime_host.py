@@ -19,7 +19,7 @@ import struct
 from pathlib import Path
 from types import TracebackType
 
-from hil_server.host import ptp
+from hil_server.host import kernel_files, ptp
 from hil_server.values import Document
 
 MCL_CURRENT, MCL_FUTURE = 1, 2
@@ -149,7 +149,7 @@ def take_ordinary_scheduling() -> None:
 def choose_core() -> int:
     """The last isolated core, else the last one that this process may use; -1 if there is only one."""
     allowed = os.sched_getaffinity(0)
-    isolated = parse_cores(_read("/sys/devices/system/cpu/isolated")) & set(range(os.cpu_count() or 1))
+    isolated = parse_cores(kernel_files.read("/sys/devices/system/cpu/isolated")) & set(range(os.cpu_count() or 1))
     if isolated:
         return max(isolated)
     return max(allowed) if len(allowed) > 1 else -1
@@ -157,7 +157,7 @@ def choose_core() -> int:
 
 def live_runs() -> list[int]:
     """Process numbers of the live runs on this machine (in this network namespace), of all users."""
-    names = (line.split()[-1] for line in _read("/proc/net/unix").splitlines())
+    names = (line.split()[-1] for line in kernel_files.read("/proc/net/unix").splitlines())
     return sorted(int(name.removeprefix(RUN_MARK)) for name in names if name.startswith(RUN_MARK))
 
 
@@ -199,16 +199,9 @@ def fifo_refusal(priority: int = LOOP_PRIORITY) -> str:
 
 def has_capability(number: int) -> bool:
     """Whether the process has the Linux capability of that number in effect."""
-    words = [line.split()[1] for line in _read("/proc/self/status").splitlines() if line.startswith("CapEff")]
+    words = [line.split()[1] for line in kernel_files.read("/proc/self/status").splitlines() if line.startswith("CapEff")]
     return bool(words) and bool(int(words[0], 16) >> number & 1)
 
 
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError:
-        return ""

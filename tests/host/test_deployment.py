@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hil_server.bus import wire
-from hil_server.host import preflight
+from hil_server.host import kernel_files, preflight
 from hil_server.host.late_causes import CAUSES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +45,7 @@ def test_every_remedy_is_in_the_recipe(monkeypatch):
         "/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never", "/sys/kernel/mm/ksm/run": "1",
         "/proc/sys/kernel/numa_balancing": "1", "/proc/sys/kernel/watchdog": "1",
     }  # fmt: skip
-    monkeypatch.setattr(preflight, "_read", lambda path: wrong.get(path, "irqbalance" if path.endswith("/comm") else ""))
+    monkeypatch.setattr(kernel_files, "read", lambda path: wrong.get(str(path), "irqbalance" if str(path).endswith("/comm") else ""))
     monkeypatch.setattr(preflight, "fifo_refusal", lambda: "Operation not permitted")
     monkeypatch.setattr(preflight, "has_capability", lambda number: False)
     monkeypatch.setattr(preflight.resource, "getrlimit", lambda kind: (65536, 65536))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hil_server.bus.drain import Recorder
-from hil_server.host import late_watch, switch_trace
+from hil_server.host import kernel_files, late_watch, switch_trace
 from hil_server.host.late_causes import CAUSES, REMEDIES, Around, Late, cause_of, summed_up
 from hil_server.host.late_watch import LateWatch
 from hil_server.host.switch_trace import NONE, SoftirqTrace, SwitchTrace
@@ -96,7 +96,7 @@ def test_the_watch_names_from_the_looks_before_and_after(monkeypatch):
         text = tables.get(path, "")
         return text.format(counts[0], counts[1], counts[2], s=counts["s"])
 
-    monkeypatch.setattr(late_watch, "_read", read)
+    monkeypatch.setattr(kernel_files, "read", read)
     monkeypatch.setattr(late_watch.time, "monotonic_ns", lambda: now[0])
     ticks = LateTicks.create(8)
     watch = LateWatch(LateTicks.attach(ticks.fd), os.getpid(), 1, trace=False)
@@ -113,7 +113,7 @@ def test_the_watch_names_from_the_looks_before_and_after(monkeypatch):
 
 def test_columns_of_the_kernels_tables(monkeypatch):
     text = "     CPU0  CPU1\n 24:  5  7  PCI-MSIX-0000:00:01.0  1-edge  eth0-rx\nLOC:  11  13  Local timer interrupts\nERR:  0\n"
-    monkeypatch.setattr(late_watch, "_read", lambda path: text)
+    monkeypatch.setattr(kernel_files, "read", lambda path: text)
     assert late_watch._column("/proc/interrupts", 1) == {"eth0-rx": 7, "LOC": 13}
     assert late_watch._column("/proc/interrupts", 0) == {"eth0-rx": 5, "LOC": 11} and late_watch._column("/proc/interrupts", 9) == {}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hil_server
-from hil_server.host import preflight, realtime_host
+from hil_server.host import kernel_files, preflight
 from hil_server.host.realtime_host import RealtimeHost, choose_core, parse_cores
 
 HOME = Path(hil_server.__file__).parent.parent
@@ -50,7 +50,7 @@ def test_without_the_privilege_the_run_is_declared_soft():
 
 def test_one_core_is_declared(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
-    monkeypatch.setattr(realtime_host, "_read", lambda path: "")
+    monkeypatch.setattr(kernel_files, "read", lambda path: "")
     assert choose_core() == -1
     host = RealtimeHost(core=-1)
     host._clear_core()
@@ -58,7 +58,7 @@ def test_one_core_is_declared(monkeypatch):
 
 
 def test_isolated_core_is_preferred(monkeypatch):
-    monkeypatch.setattr(realtime_host, "_read", lambda path: "1-2\n" if path.endswith("isolated") else "")
+    monkeypatch.setattr(kernel_files, "read", lambda path: "1-2\n" if path.endswith("isolated") else "")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     assert choose_core() == 2
 
