@@ -11,7 +11,7 @@ from rt_kernels.layout import BITS, CODES, FAULTS
 
 MASS, SPEED, STIFFNESS, RESTITUTION = 1000.0, 0.2, 4.0e5, 0.9
 HALF_PERIOD = np.pi * np.sqrt(MASS / STIFFNESS)  # s, how long a contact lasts
-FIRST, SECOND, END = 1.0, 2.0, 4.0  # s
+FIRST, END = 1.0, 4.0  # s
 
 
 def bouncing_run(first=FIRST, force_scale=1.0, seconds=END):

@@ -24,7 +24,6 @@ from tests.stewart.plain_kinematics import matrix_of
 from tests.system.line_runs import QUICK
 
 pin = pytest.importorskip("pinocchio")
-MOVES = [("left_hinge1", 0.6), ("left_hinge2", -1.1), ("right_hinge3", 0.9), ("shoulder", -0.7), ("arm3", 1.2)]
 ARM = """
 extends = "{shipped}"
 synthetic = true
