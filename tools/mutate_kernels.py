@@ -5,15 +5,16 @@ again and runs the tests that claim it. A mutant that passes all tests has survi
     python tools/mutate_kernels.py --planted [NAME ...] [--first 1] [--seeds 2000] [--seconds 7200]
 
 --module: names of TARGETS, all without it; --count: mutants per module, spread over its functions (0: all); --survivors: only those that an
-earlier run with the same --out left alive. The work is done in a copy of the tree below build/; the results are kept after each mutant, and
-a run that was broken off continues where it stopped. Exit code 1 when a mutant survives without a reason.
+earlier run with the same --out left alive. The work is done in a copy of the tree beside the results, named as they are without `.json`: runs
+with another --out go on side by side. The results are kept after each mutant, and a run that was broken off continues where it stopped. Exit
+code 1 when a mutant survives without a reason.
 
 --planted: plants the defects of tools/planted_defects.toml, one at a time, and has `hil-server world` hunt each; NAME `nothing` is the tree
 as it is. Printed for each: the seed that found it, runs and ticks and processor seconds until then (shrinking included), its events before
 and after shrinking, and what was violated. Exit code 1 when one is not found, or its seed violates something without it, or nothing is.
 
 Of a kernel only what runs in a tick is changed: bodies of `nogil` functions, masks of bits. Of a Python module (set-up, session) the
-bodies of its functions. Comments, docstrings and declarations stay as they are.
+bodies of its functions. Comments, docstrings, declarations and pauses between two looks stay as they are.
 """
 
 import argparse
@@ -39,7 +40,6 @@ from tools.generate_channels import products  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "tools" / "mutants_kept.toml"
 PLANTED = ROOT / "tools" / "planted_defects.toml"
-WORKSHOP = ROOT / "build" / "mutants"
 TEST_SECONDS = 300  # the longest that tests may take without a change
 
 
@@ -167,6 +167,7 @@ SWAPS = (
 TERM = re.compile(r"(?:^| )\| [A-Z][A-Z0-9_]+\b")
 NUMBER = re.compile(r"(?<![\w.\[])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.\]])")
 WHOLE = re.compile(r"(?<=[=<>] )(\d+)(?=u?(?:$|[\s:)]))")
+PAUSE = re.compile(r"\s*\w+\.(?:sleep|join)\([\d.]+\)$")
 LIMIT = re.compile(r"\b(?:\w+\.)*(p\.[a-z_]+(?:\[\w+\])?)(?![\w.\[(])")
 HEAD = re.compile(r"^(\s*)(?:cdef|cpdef|def)\b.*?(\w+)\(")
 
@@ -218,7 +219,7 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
                 found.append(Mutant(at, where, kind, whole, changed))
 
         declared = re.match(r"\s*cdef [^=]*$", code)
-        if declared or re.match(r"\s*for \w+ in range\(", code):
+        if declared or PAUSE.match(code) or re.match(r"\s*for \w+ in range\(", code):
             continue
         for kind, pattern, new in SWAPS:
             for match in re.finditer(pattern, code):
@@ -229,11 +230,15 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
             value = float(match.group(1))
             add("constant", match.start(), match.end(), repr(value * 1.25 if value else 0.01))
         for match in WHOLE.finditer(code):
-            add("constant", match.start(), match.end(), str(int(match.group(1)) + 1))
+            # a flag that is set: only whether it is 0 is asked
+            flag = match.group(1) == "1" and code[: match.start()].endswith(" = ") and match.end() == len(code)
+            add("constant", match.start(), match.end(), "0" if flag else str(int(match.group(1)) + 1))
         for match in LIMIT.finditer(code):
             left = code[: match.start(1)]
             if "=" in code and not re.search(r"[=(<>,]|\bif\b|\breturn\b|\band\b|\bor\b", left) or left.rstrip().endswith("&"):
                 continue  # the side that is assigned to, or an address
+            if re.match(r" (?:[<>]=?|[=!]=) 0(?:\.0)?\b", code[match.end() :]):
+                continue  # of its size nothing is asked
             add("limit", match.start(), match.end(), f"(1.5 * {match.group(0)})")
     inside_bodies = {number for number, *_ in bodies(text, python)}
     for number, line in enumerate(text.split("\n")):
@@ -289,7 +294,7 @@ setup(script_args=["--quiet", "build_ext", "--inplace"], ext_modules=built)
 """
 
 
-def workshop(where: Path = WORKSHOP) -> None:
+def workshop(where: Path) -> None:
     """A copy of the tracked files and of the built kernels, refreshed from the tree."""
     where.mkdir(parents=True, exist_ok=True)
     tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -302,7 +307,7 @@ def workshop(where: Path = WORKSHOP) -> None:
             shutil.copy2(source, copy)
 
 
-def build(modules: tuple[str, ...], where: Path = WORKSHOP) -> str:
+def build(modules: tuple[str, ...], where: Path) -> str:
     """Errors of the compiler, empty when it built, or where there is nothing to build."""
     if not modules:
         return ""
@@ -310,10 +315,10 @@ def build(modules: tuple[str, ...], where: Path = WORKSHOP) -> str:
     return "" if done.returncode == 0 else (done.stderr.strip() or done.stdout.strip() or "no word")
 
 
-def tests_pass(tests: tuple[str, ...], seconds: float) -> bool:
+def tests_pass(tests: tuple[str, ...], where: Path, seconds: float) -> bool:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", *tests]
     try:
-        done = subprocess.run(command, cwd=WORKSHOP, capture_output=True, text=True, timeout=seconds)
+        done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return False
     if done.returncode in (2, 3, 4, 5) and "error" in (done.stdout + done.stderr).lower() and "passed" not in done.stdout:
@@ -321,22 +326,23 @@ def tests_pass(tests: tuple[str, ...], seconds: float) -> bool:
     return done.returncode == 0
 
 
-def restore(target: Target) -> None:
+def restore(target: Target, where: Path) -> None:
     """The module as it is in the tree: its source and its built form, which is not compiled again."""
-    shutil.copy2(ROOT / target.source, WORKSHOP / target.source)
+    shutil.copy2(ROOT / target.source, where / target.source)
     for module in target.modules:
         for built in ROOT.joinpath(*module.split(".")[:-1]).glob(f"{module.split('.')[-1]}.*.so"):
-            shutil.copy2(built, WORKSHOP / built.relative_to(ROOT))
+            shutil.copy2(built, where / built.relative_to(ROOT))
 
 
 def try_mutants(name: str, target: Target, picked: list[Mutant], results: dict[str, dict[str, str]], keep: Path) -> None:
+    where = keep.with_suffix("")
     there = tuple(t for t in target.tests if t.startswith("-") or ROOT.joinpath(t.split("::")[0]).exists())
     if all(t.startswith("-") for t in there):
         there = ()
     began = time.monotonic()
     if not there:
         print(f"{name}: no test claims {target.source}: every mutant survives")
-    elif not tests_pass(there, TEST_SECONDS):
+    elif not tests_pass(there, where, TEST_SECONDS):
         sys.exit(f"{name}: the tests fail without any change: {' '.join(there)}")
     patience = 30 + 5 * (time.monotonic() - began)  # s, for a mutant that goes round for ever
     text = ROOT.joinpath(target.source).read_text()
@@ -346,14 +352,14 @@ def try_mutants(name: str, target: Target, picked: list[Mutant], results: dict[s
         began = time.monotonic()
         lines = text.split("\n")
         lines[mutant.number] = mutant.after
-        WORKSHOP.joinpath(target.source).write_text("\n".join(lines))
-        errors = build(target.modules)
-        verdict = "not built" if errors else "survived" if not there or tests_pass(there, patience) else "killed"
+        where.joinpath(target.source).write_text("\n".join(lines))
+        errors = build(target.modules, where)
+        verdict = "not built" if errors else "survived" if not there or tests_pass(there, where, patience) else "killed"
         results[name][mutant.key] = verdict
         keep.write_text(json.dumps(results, indent=1))
         print(f"{name} {number}/{len(picked)} {verdict:9s} {mutant.kind:10s} line {mutant.number + 1}  {mutant.key}"
               f"  ({time.monotonic() - began:.0f} s)", flush=True)  # fmt: skip
-    restore(target)
+    restore(target, where)
 
 
 # ------------------------------------------------------------------------------------------------------- planted defects
@@ -377,8 +383,9 @@ print(json.dumps({"runs": result.ends.total(), "ticks": result.ticks, "world_s":
 """
 
 
-def hunt_planted(names: list[str], first: int, seeds: int, seconds: float, keep: Path) -> int:
-    """Plants each and lets the world hunt it; results by name go to `keep`, too. Returns the exit code."""
+def hunt_planted(names: list[str], first: int, seeds: int, seconds: float, where: Path) -> int:
+    """Plants each and lets the world hunt it; results by name go to `planted.json` beside the copy, too. Returns the exit code."""
+    keep = where.with_name("planted.json")
     defects: dict[str, dict[str, Any]] = {"nothing": {}, **tomllib.loads(PLANTED.read_text())}
     results: dict[str, Any] = json.loads(keep.read_text()) if keep.exists() else {}
     wrong = 0
@@ -386,11 +393,11 @@ def hunt_planted(names: list[str], first: int, seeds: int, seconds: float, keep:
         defect = defects[name]
         file = defect.get("file", "")
         modules = (*_target(file).modules, *defect.get("also", ())) if file.endswith(".pyx") else tuple(defect.get("also", ()))
-        with _planted(defect, modules):
-            if errors := build(modules):
+        with _planted(defect, modules, where):
+            if errors := build(modules, where):
                 sys.exit(f"{name}: {errors}")
-            result = _hunted(name, defect, first, seeds, seconds)
-        without = bool(defect) and any(_hunted(name, defect, one["seed"], 1, seconds)["found"] for one in result["found"])
+            result = _hunted(name, defect, first, seeds, seconds, where)
+        without = bool(defect) and any(_hunted(name, defect, one["seed"], 1, seconds, where)["found"] for one in result["found"])
         results[name] = result | {"without": without}
         keep.write_text(json.dumps(results, indent=1))
         wrong += without or bool(result["found"]) == (name == "nothing")
@@ -402,10 +409,10 @@ def hunt_planted(names: list[str], first: int, seeds: int, seconds: float, keep:
     return 1 if wrong else 0
 
 
-def _hunted(name: str, defect: dict[str, Any], first: int, seeds: int, seconds: float) -> dict[str, Any]:
+def _hunted(name: str, defect: dict[str, Any], first: int, seeds: int, seconds: float, where: Path) -> dict[str, Any]:
     """What a hunt through the copy of the tree finds, as it is now."""
     given = (defect.get("wire", "can"), WITHIN_S, first, seeds, seconds, *HUNTED, *defect.get("set", ()))
-    done = subprocess.run([sys.executable, "-c", HUNT, *map(str, given)], cwd=WORKSHOP, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", HUNT, *map(str, given)], cwd=where, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{name}: {done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -413,13 +420,13 @@ def _hunted(name: str, defect: dict[str, Any], first: int, seeds: int, seconds: 
 
 
 @contextlib.contextmanager
-def _planted(defect: dict[str, Any], modules: Sequence[str]) -> Iterator[None]:
+def _planted(defect: dict[str, Any], modules: Sequence[str], where: Path) -> Iterator[None]:
     """The copy of the tree with this defect until the end of the block."""
     if not defect:
         yield
         return
-    path = WORKSHOP / defect["file"]
-    built = [p for m in modules for p in WORKSHOP.joinpath(*m.split(".")[:-1]).glob(f"{m.split('.')[-1]}.*.so")]
+    path = where / defect["file"]
+    built = [p for m in modules for p in where.joinpath(*m.split(".")[:-1]).glob(f"{m.split('.')[-1]}.*.so")]
     before = {kept: kept.read_bytes() for kept in [*built, path]}
     text = path.read_text()
     if text.count(defect["old"]) != 1:
@@ -451,9 +458,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=7200.0, help="of a processor for each hunt, after which it begins no seed")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
+    where = args.out.with_suffix("")
     if args.planted is not None:
-        workshop()
-        return hunt_planted(args.planted, args.first, args.seeds, args.seconds, args.out.with_name("planted.json"))
+        workshop(where)
+        return hunt_planted(args.planted, args.first, args.seeds, args.seconds, where)
     picked = {name: chosen([m for m in mutants_of(TARGETS[name].source) if args.only in m.key], args.count, args.seed)
               for name in args.module}  # fmt: skip
     if args.list:
@@ -466,7 +474,7 @@ def main() -> int:
         results.setdefault(name, {})
         if args.survivors:
             results[name] = {key: verdict for key, verdict in results[name].items() if verdict != "survived"}
-    workshop()
+    workshop(where)
     for name, some in picked.items():
         try_mutants(name, TARGETS[name], some, results, args.out)
     return report(picked, results)

@@ -67,7 +67,8 @@ cdef enum:
 OUT_BYTES, IN_BYTES = 7, INPUT_BYTES
 
 
-# The frame as it will be sent: outputs into the image, everything that slaves write zero, one index, whose turn it is to say its AL status.
+# The frame as it will be sent: outputs into the image, one index, whose turn it is to say its AL status. What slaves write is zero in it:
+# answers come into a buffer of their own.
 cdef void fill(Ethercat *b) noexcept nogil:
     cdef uint8_t *f = b.frame
     cdef uint8_t *image = f + b.p.lrw + DATAGRAM_HEADER
@@ -75,10 +76,6 @@ cdef void fill(Ethercat *b) noexcept nogil:
     cdef const EthercatAxisParams *p
     cdef EthercatAxisState *a
     cdef int i
-    memset(image, 0, b.p.image + 2)
-    memset(f + b.p.frmw + DATAGRAM_HEADER, 0, 8 + 2)
-    memset(f + b.p.brd + DATAGRAM_HEADER, 0, 2 + 2)
-    memset(f + b.p.fprd + DATAGRAM_HEADER, 0, AL_BYTES + 2)
     f[b.p.lrw + 1] = f[b.p.frmw + 1] = f[b.p.brd + 1] = f[b.p.fprd + 1] = index
     io_store_le16(f + b.p.fprd + 2, b.p.axis[b.s.sent % AXES].station)
     for i in range(AXES):

@@ -85,8 +85,6 @@ cdef double unit_may_give(const UnitEnergyParams *p, UnitEnergyState *s, const S
     """J that the unit may have given the craft in this contact, whose work so far is `work` (0 without one); called at every tick with
     the loop closed."""
     cdef double energy, given
-    if p.springs == 0 and p.drive_power == 0.0:
-        return 0.0
     if not s.started:
         unit_begin(p, s, o)
     energy = in_springs(p, o)

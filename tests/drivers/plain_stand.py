@@ -102,3 +102,21 @@ class StandClock:
 
     def close(self):
         self.link.close()
+
+
+class SleptTime:
+    """Stands for the module `time` where only a sleep lets time pass. slept: called with each one, the scenario's turn."""
+
+    def __init__(self, slept=lambda seconds: None):
+        self.now, self._slept = 100.0, slept
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self._slept(seconds)
+
+    @property
+    def passed(self):
+        return self.now - 100.0

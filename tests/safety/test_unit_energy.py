@@ -146,6 +146,98 @@ def test_what_one_contact_has_had_the_next_does_not_get(stage, quiet):
     assert "energy_gain" in names(out["faults"][-1])
 
 
+class Tank:
+    """The balance of `rt_kernels.safety.unit_energy`, by its equations."""
+
+    def __init__(self, struts=0, compression_m=0.0, damping_n_s_per_m=0.0, resolution_m=0.0, drive_power_w=0.0):
+        self.struts, self.wound, self.damping, self.resolution, self.power = (
+            struts, compression_m, damping_n_s_per_m, resolution_m, drive_power_w)  # fmt: skip
+        self.begun = False
+
+    def stored(self, strokes):
+        d, force = np.transpose(RECOIL)
+        total = 0.0
+        for way in self.wound - strokes[: self.struts]:
+            if 0.0 < way < 10.0:
+                inner = np.append(d[d < way], way)
+                total += np.trapezoid(np.interp(inner, d, force), inner)
+        return total
+
+    def begin(self, strokes):
+        self.begun, self.springs, self.drive, self.drawn = True, 0.0, 0.0, 0.0
+        self.energy, self.since, self.passed = self.stored(strokes), strokes.copy(), 0.0
+
+    def may_give(self, strokes, running, work, dt):
+        if not self.begun:
+            self.begin(strokes)
+        self.springs += self.energy - self.stored(strokes)
+        self.energy = self.stored(strokes)
+        self.passed += dt
+        if self.passed >= 0.005:
+            way = np.fmax(np.abs(strokes - self.since)[: self.struts] - self.resolution, 0.0)
+            self.springs -= self.damping * (way @ way) / self.passed
+            self.since, self.passed = strokes.copy(), 0.0
+        given = max(self.springs, 0.0)
+        self.drawn = max(self.drawn, work - given)
+        if running:
+            self.drive = min(self.drive + self.power * dt, self.drawn + self.power)
+        return given + self.drive
+
+    def contact_over(self, work):
+        self.springs, self.drive, self.drawn = max(self.springs - max(work, 0.0), 0.0), 0.0, 0.0
+
+
+# first and last tick of contacts and the force along the motion in them: next to nothing is taken, or put in, or more than there is
+CONTACTS = ((20, 40, 0.2), (100, 300, 400.0), (500, 700, -300.0), (800, 820, 0.2), (900, 1100, 50.0), (2600, 3400, 1500.0),
+            (3500, 3900, 200.0))  # fmt: skip
+OPENED = (1200, 1260)  # between two of them the loop is open
+
+
+@pytest.mark.parametrize("keys", [
+    {"struts": 6, "compression_m": WOUND, "damping_n_s_per_m": DAMPING, "resolution_m": 2e-4, "drive_power_w": 20.0},
+    {"struts": 1, "compression_m": 0.25, "damping_n_s_per_m": DAMPING, "resolution_m": 1e-3},
+    {"struts": 3, "compression_m": 0.34},
+    {"drive_power_w": 20.0},
+    {},
+])  # fmt: skip
+def test_what_a_unit_may_give_is_the_balance_of_its_tank(stage, quiet, keys):
+    """Tick by tick through seven contacts, in the sample's own ratio."""
+    n = 4000
+    k = np.arange(n)[:, None]
+    s = quiet(n, kinetic_energy=ENERGY)
+    s["signal_analog"][:, :6] = (0.4 * np.sin(k / (250.0 + 40.0 * np.arange(6))) * np.sin(k / 900.0)) ** 2
+    s["signal_analog"][950:960, 2] = np.nan
+    s["signal_discrete"] = np.where((k[:, 0] // 700) % 3 > 0, RUNS, 0)
+    s["periods"][::7] = 2
+    s["V_TA"][:, 0] = SPEED
+    s["motion"][slice(*OPENED)] = CODES["motion"]["follow_profile"]
+    for first, last, force in CONTACTS:
+        s["contact"][first:last] = 1
+        s["F_T"][first:last, 0] = -force
+    s["F_T_corrected"] = s["F_T"]
+    made = stage(following_max_m=1.0, energy_trip=1e3, mechanism=unit(recoil_n=RECOIL if keys.get("struts") else (), **keys),
+                 limits={"force_limit_n": [1e9] * 3})  # fmt: skip
+    out = through(made, s.copy())
+    tank, expected, found = Tank(**keys), [], []
+    for i in range(n):
+        strokes, dt = s["signal_analog"][i, :6], PERIOD * s["periods"][i]
+        if out["safety_state"][i] == CODES["safety_state"]["not_armed"]:
+            continue
+        if OPENED[0] <= i < OPENED[1]:
+            tank.begin(strokes)
+            continue
+        contact = next((one for one in CONTACTS if one[0] <= i <= one[1]), None)
+        work = out["contact_work"][i] if contact else 0.0
+        given = tank.may_give(strokes, bool(s["signal_discrete"][i]), work, dt)
+        if contact:
+            expected.append(given)
+            found.append(out["unit_energy_ratio"][i] * (ENERGY - out["contact_work"][contact[0]]))
+            if i == contact[1]:
+                tank.contact_over(work)
+    assert max(expected) > 1.0 or not keys
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
 def test_a_declaration_that_does_not_fit_is_refused(stage):
     with pytest.raises(ValueError, match="9 sprung struts"):
         stage(mechanism=springs(struts=9))

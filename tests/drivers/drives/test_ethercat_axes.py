@@ -1,9 +1,13 @@
 """EtherCAT axes frame by frame over a socket pair: the frame byte by byte, and what the port makes of every answer."""
 
+import contextlib
+import gc
+import select
 import socket
 import struct
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,20 +29,34 @@ LAYOUT = EthercatLayout(
     clocks=6,
     reference=0x1001,
     slaves=6,
-    phase_ns=500_000,
+    phase_ns=400_000,
 )
 LRW, FRMW, BRD, FPRD = 16, 16 + 132, 16 + 132 + 20, 16 + 132 + 20 + 14
+
+
+SO_TIMESTAMPNS = 35  # linux: when a datagram came into the kernel
+
+
+def udp_pair():
+    """Two connected UDP sockets on the loopback: unlike a pair of UNIX they stamp, and an end that is gone is an error of the receipt."""
+    near, far = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    for end in (near, far):
+        end.bind(("127.0.0.1", 0))
+    near.connect(far.getsockname())
+    far.connect(near.getsockname())
+    near.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    return near, far
 
 
 class Bus:
     """The other end of the wire: takes the port's frames and answers as six slaves would, or as a test says."""
 
-    def __init__(self, **keys):
+    def __init__(self, layout=LAYOUT, udp=False, **keys):
         self.port = Cia402EthercatPort(interface="none", zero_m=[1.0] * 6, **keys)
-        self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.near, self.far = udp_pair() if udp else socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         for end in (self.near, self.far):
             end.setblocking(False)
-        self.port.axes.start(self.near.fileno(), bytes([0x02, 0, 0, 0, 0, 0x01]), LAYOUT)
+        self.port.axes.start(self.near.fileno(), bytes([0x02, 0, 0, 0, 0, 0x01]), layout)
         self.sample, self.aux = None, None
         self.words, self.positions = [GOOD] * 6, [1000 * n for n in range(6)]
         self.al = [(8, 0)] * 6
@@ -144,6 +162,16 @@ def test_blocked_axes_get_the_word_that_takes_their_power(bus):
     assert [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs] == [0x0F, 0x0F, 0, 0x0F, 0x0F, 0x0F]
 
 
+@pytest.mark.parametrize(("outputs", "bits", "size"), [([5, 4], 0b110000, 1), ([9, 3], 0b10_0000_1000, 2)])
+def test_the_outputs_of_the_watchdog_are_where_their_slave_has_them(bus, outputs, bits, size):
+    layout = replace(LAYOUT, image=120 + size, watchdog=120, watchdog_bytes=size)
+    one = bus(ticks=0, layout=layout, watchdog_slave=6, watchdog_outputs=outputs)
+    one.sample["watchdog"] = 1
+    one.port.write(one.sample, one.aux)
+    (frame,) = one.taken()
+    assert frame[LRW + 10 + 120 : LRW + 10 + 120 + size] == bits.to_bytes(size, "little")
+
+
 def control_words(one):
     """What the next frame asks of the axes."""
     one.port.write(one.sample, one.aux)
@@ -193,6 +221,60 @@ def test_good_answers(bus):
     np.testing.assert_allclose(one.sample["leg_force"][0], [5000.0 * n for n in range(6)], rtol=1e-12)
     assert list(one.sample["drive_device_status"][0]) == [GOOD] * 6
     assert list(one.aux[[3, 4, 5, 6]]) == [18, 8, 0, 0] and one.aux[2] >= 0
+    counters = one.port.counters()
+    assert (counters["cycles"], counters["bus_answered"]) == (1 + 9, 9)
+
+
+def test_a_force_that_the_drives_do_not_say_is_left_alone(bus):
+    one = bus(ticks=0)
+    one.sample["leg_force"] = 7.0
+    one.tick()
+    assert (one.sample["leg_force"] == 7.0).all()
+
+
+def test_rate_is_the_difference_over_the_time_between_the_frames(bus):
+    """Each frame leaves between two looks at the clock, so that the rate lies between two bounds, however long the machine takes."""
+    one = bus(ticks=0, rate_window_periods=3)
+    counts, before, after = [0, 700, 1700, 4700, 5700, 5700, -1300], [], []
+    for k, count in enumerate(counts):
+        one.positions = [count * n for n in range(1, 7)]
+        before.append(time.monotonic())
+        one.tick()
+        after.append(time.monotonic())
+        if k:
+            oldest = max(k - 3, 0)
+            way = 1e-6 * (count - counts[oldest]) * np.arange(1, 7)
+            bounds = way / (after[k] - before[oldest]), way / (before[k] - after[oldest])
+            rate = one.sample["measured_leg_rate"][0]
+            assert (np.minimum(*bounds) <= rate).all() and (rate <= np.maximum(*bounds)).all(), k
+
+
+def test_round_trip_ends_when_the_answer_came_not_when_it_was_read(bus):
+    one = bus(ticks=0, udp=True)
+    for _ in range(5):
+        before = time.monotonic_ns()
+        one.port.write(one.sample, one.aux)
+        select.select([one.far], [], [])
+        one.far.send(one.answer(one.far.recv(2000)))
+        came = time.monotonic_ns()
+        gc.collect()  # takes longer than everything before it
+        one.port.read(one.sample, one.aux)
+        assert 0 <= one.aux[2] <= came - before
+
+
+def test_before_an_answer_to_the_loop_the_inputs_are_stale(sample):
+    one = Bus()
+    one.port.read(sample, np.zeros(7))
+    found = names_of(sample["drive_status"][0, 0])
+    one.close()
+    assert "stale" in found and not found & {"lost", "no_data"}
+
+
+def test_following_is_judged_once_setpoints_have_acted(bus):
+    """The first frame, its answer, and one in between: what they say of following is of no setpoint of ours."""
+    one = bus(ticks=0)
+    one.words = [0x0237] * 6
+    assert [one.tick() for _ in range(5)] == [set()] * 3 + [{"not_following"}] * 2
 
 
 def test_no_answer_is_lost_then_no_data_and_the_inputs_stay(bus):
@@ -292,8 +374,39 @@ def test_wrong_working_counter_makes_all_inputs_suspect(bus, short):
     one.positions = [999] * 6
     assert one.tick(lambda f: [one.answer(f, short=short)]) == {"corrupt", "lost"}
     np.testing.assert_array_equal(one.sample["measured_leg"], before)
-    assert list(one.sample["drive_corrupt_total"][0]) == [1] * 6
+    assert list(one.sample["drive_corrupt_total"][0]) == [1] * 6 and one.port.counters()["bus_short"] == 1
     assert one.tick() == set()
+
+
+@pytest.mark.parametrize("at", [12, 14, LRW, FRMW, BRD, FPRD, LRW + 7])
+def test_an_answer_with_another_header_is_damage_of_all_axes(bus, at):
+    one = bus()
+
+    def damaged(frame):
+        answer = bytearray(one.answer(frame))
+        answer[at] ^= 0x04
+        return [bytes(answer)]
+
+    assert one.tick(damaged) == {"corrupt", "lost"}
+    assert one.port.counters()["bus_corrupt"] == 1 and list(one.sample["drive_corrupt_total"][0]) == [1] * 6
+
+
+@pytest.mark.parametrize("count", [3, 15])
+def test_less_than_a_header_is_damage(bus, count):
+    one = bus()
+    assert one.tick(lambda f: [bytes(count)]) == {"corrupt", "lost"} and one.port.counters()["bus_corrupt"] == 1
+
+
+def test_an_answer_that_went_round_a_broken_ring_is_one(bus):
+    one = bus()
+
+    def round_it_went(frame):
+        answer = bytearray(one.answer(frame))
+        for at in (LRW, FRMW, BRD, FPRD):
+            answer[at + 7] |= 0x40
+        return [bytes(answer)]
+
+    assert one.tick(round_it_went) == set()
 
 
 def test_al_status_names_the_slave_and_why(bus):
@@ -340,6 +453,13 @@ def test_one_clock_missing_is_a_warning_and_its_time_not_used(bus):
     assert one.aux[0] == 1234 == one.port.grid_reference.deviation_ns
     assert one.tick(lambda f: [one.answer(f, deviation=99, clocks=5)]) == {"warning"}
     assert one.aux[0] == 1234
+
+
+@pytest.mark.parametrize(("clocks", "counter", "bits"), [(0, 0, set()), (1, 1, set()), (1, 0, {"warning"})])
+def test_the_time_of_a_segment_with_few_clocks_or_none(bus, clocks, counter, bits):
+    one = bus(ticks=0, layout=replace(LAYOUT, clocks=clocks))
+    assert one.tick(lambda f: [one.answer(f, clocks=counter, deviation=1234)]) == bits
+    assert one.aux[0] == (1234 if counter else 0)
 
 
 @pytest.mark.parametrize("ppm", [50, -50])
@@ -423,12 +543,35 @@ def test_own_frame_that_no_slave_has_marked_is_not_an_answer(bus):
 
 
 def test_a_full_queue_is_a_dropped_setpoint(bus):
+    """What never left has no answer, whatever comes with its index."""
     one = bus()
     for _ in range(2000):
         one.port.write(one.sample, one.aux)
+    sent = len(one.taken())
+    assert one.port.counters()["bus_not_sent"] == 2000 - sent > 0
+    newest = bytearray(one.port.axes.frame())
+    for at in (LRW, FRMW, BRD, FPRD):
+        newest[at + 1] = 0x80 + (newest[at + 1] - 1) % 128
+    before = one.sample["measured_leg"].copy()
+    one.positions = [999] * 6
+    one.far.send(one.answer(newest))
     one.port.read(one.sample, one.aux)
-    assert {"tx_drop", "lost"} <= names_of(one.sample["drive_status"][0, 0])
-    assert one.port.counters()["bus_not_sent"] > 0
+    assert names_of(one.sample["drive_status"][0, 0]) == {"tx_drop", "lost"}
+    np.testing.assert_array_equal(one.sample["measured_leg"], before)
+
+
+@pytest.mark.parametrize(("spoil", "udp", "bits"), [
+    (lambda one: one.near.shutdown(socket.SHUT_WR), False, {"bus_fault", "tx_drop", "lost"}),
+    (lambda one: one.far.close(), True, {"bus_fault", "lost"}),
+])  # fmt: skip
+def test_a_link_that_fails_in_one_direction_is_a_bus_fault(bus, spoil, udp, bits):
+    one = bus(udp=udp, ticks=0)
+    one.port.write(one.sample, one.aux)
+    one.port.read(one.sample, one.aux)
+    spoil(one)
+    one.port.write(one.sample, one.aux)
+    one.port.read(one.sample, one.aux)
+    assert names_of(one.sample["drive_status"][0, 0]) - {"not_enabled", "local_control"} == bits
 
 
 def test_a_dead_link_is_a_bus_fault(bus):
@@ -455,9 +598,11 @@ def test_the_loop_takes_the_bus_from_the_keeper(sample):
     assert struct.unpack_from("<i", seen[-1], LRW + 10 + LAYOUT.outputs[3] + 2)[0] == 3000
     for _ in range(100):  # a read that falls into an exchange of the keeper's does without
         one.port.read(sample, one.aux)
+        first = names_of(sample["drive_status"][0, 0])
         one.port.write(sample, one.aux)
         if taken := [frame for frame in one.taken() if outputs(frame)[0] == 0x0F]:
             break
+    assert "not_enabled" in first and first <= {"not_enabled", "stale", "lost"}, "what the keeper has seen is not the loop's"
     assert len(taken) == 1 and keeper.is_alive(), "the keeper sleeps while the loop has the bus"
     one.port.read(sample, one.aux)
     one.close()
@@ -470,6 +615,92 @@ def test_the_loop_takes_the_bus_from_the_keeper(sample):
 def outputs(frame):
     """Control words in a frame."""
     return [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs]
+
+
+@contextlib.contextmanager
+def kept(sample, **keys):
+    """A bus whose keeper runs until the end of the block."""
+    one = Bus(period_s=0.02, **keys)
+    one.sample, one.aux = sample, np.zeros(7)
+    keeper = threading.Thread(target=one.port.axes.keep)
+    keeper.start()
+    try:
+        yield one
+    finally:
+        one.port.axes.stop()
+        keeper.join()
+        one.close()
+
+
+def exchanged(one, answer=None):
+    """The keeper's next frame, answered."""
+    select.select([one.far], [], [])
+    frame = one.far.recv(2000)
+    for back in (answer or (lambda f: [one.answer(f)]))(frame):
+        one.far.send(back)
+    return frame
+
+
+def targets(frame):
+    return [struct.unpack_from("<i", frame, LRW + 10 + at + 2)[0] for at in LAYOUT.outputs]
+
+
+def test_the_keeper_leads_down_from_where_the_setpoints_or_else_the_drives_are(sample):
+    """A target within a millimetre stays: the drive is not jerked; a drive further off is not sent there any more. From then on no target
+    moves, though the drives coast."""
+    with kept(sample) as one:
+        exchanged(one)
+        while not one.port.in_loop:
+            one.port.read(sample, one.aux)
+        sample["safety_state"] = CODES["safety_state"]["following"]
+        off = np.array([0, 500, -500, 5000, -5000, 900])
+        sample["leg_setpoint"] = 1.0 + 1e-6 * (np.array(one.positions) + off)
+        one.taken()
+        while one.tick():
+            pass
+        wanted = [p + o if abs(o) <= 1000 else p for p, o in zip(one.positions, off, strict=True)]
+        one.port.axes.lead_down()
+        words, seen = {0x0F: GOOD, 0x07: 0x1233, 0x06: 0x0231, 0x00: 0x0250}, []
+
+        def obeys(frame):
+            one.words = [words[word] for word in outputs(frame)]
+            return [one.answer(frame)]
+
+        while not all(one.port.axes.standing(axis)[3] for axis in range(6)):
+            seen.append(exchanged(one, obeys))
+            one.positions = [position + 1500 for position in one.positions]
+    assert {tuple(targets(frame)) for frame in seen} == {tuple(wanted)}
+    for axis in range(6):
+        controls = [outputs(frame)[axis] for frame in seen]
+        assert [word for k, word in enumerate(controls) if k == 0 or word != controls[k - 1]] == [0x07, 0x06, 0x00]
+
+
+def test_the_keeper_says_for_how_long_a_drive_is_silent(sample):
+    with kept(sample) as one:
+        heard = {(exchanged(one), one.port.axes.standing(0)[4])[1] for _ in range(10)}
+        assert 0 in heard
+        for _ in range(12):
+            exchanged(one, lambda f: [])
+        assert one.port.axes.standing(0)[4] >= 11
+
+
+def test_the_grid_of_the_keeper_follows_the_reference(sample):
+    """By what it has moved in all it comes earlier, and the loop's grid continues in its phase."""
+    period_ns = 20_000_000
+    with kept(sample) as one:
+        grid, at = one.port.grid_reference, []
+        for _ in range(2):
+            former = grid.moved_ns
+            while grid.moved_ns == former:
+                one.time_ns = 10 * period_ns + LAYOUT.phase_ns
+                exchanged(one, lambda f: [one.answer(f, deviation=30_000)])
+            for _ in range(3):  # nothing new: it stands
+                exchanged(one, lambda f: [])
+            point = grid.next_point(time.monotonic_ns(), period_ns)
+            assert grid.next_point(point + 1, period_ns) == point + period_ns
+            at.append((grid.moved_ns, point))
+    (moved, point), (later_moved, later_point) = at
+    assert (later_point - point) % period_ns == (moved - later_moved) % period_ns
 
 
 def test_snapshot_is_taken_back(bus):

@@ -17,7 +17,7 @@ from drivers.identity import WrongDeviceError
 from drivers.raw_frames import ethercat_link
 from hil_server.host.realtime_host import fifo_refusal
 from tests.drivers.peers.ethercat_library import Segment, Terminal
-from tests.drivers.plain_stand import placed, until
+from tests.drivers.plain_stand import SleptTime, placed, until
 
 MODE = 0x6060
 
@@ -38,8 +38,8 @@ def segment():
 def opened(segment, **keys):
     """A port's session on this segment, its axes enabled; closed when they are not."""
     port = Cia402EthercatPort(**{"interface": "eth1", "timeout_s": 1.0, "settle_s": 0.5, **keys})
-    session = port.session_with(library=segment, open_socket=segment.open_socket)
-    assert isinstance(session, EthercatSession)
+    segment.session = port.session_with(library=segment, open_socket=segment.open_socket)
+    assert isinstance(segment.session, EthercatSession)
     port.open()
     assert all(not any(drive.controls) for drive in segment.drives), "nothing is enabled before the loop is about to begin"
     try:
@@ -69,6 +69,7 @@ def test_way_up_and_down(segment):
     assert one.synced == [(n, True, 1_000_000) for n in range(6)]
     assert one.states == [8]
     assert port.axes.phase_ns == (123_000 - 500_000) % 1_000_000
+    assert one.session.errors == (one.SdoError,) and one.patience_us == {1_000_000}
     port.close()
     assert port.close_problems == [] and one.closed and one.states == [8, 4, 2, 1]
     assert all(drive.controls[-3:] == [0x07, 0x06, 0x00] for drive in one.drives)
@@ -132,14 +133,33 @@ def test_fault_is_reset_before_enabling(segment):
     port.close()
 
 
+def fmmu(logical, size, physical, kind, active=1):
+    return struct.pack("<IHBBHBBB3x", logical, size, 0, 7, physical, 0, kind, active)
+
+
+def says(drive, registers):
+    """The drive says so of these registers, whatever is written there."""
+    read = drive._fprd
+    drive._fprd = lambda address, size, timeout_us: (
+        registers[address].ljust(size, b"\0") if address in registers else read(address, size, timeout_us)
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "keys", "words"),
     [
         (lambda s: None, {"interface": "gone"}, "EtherCAT on gone"),
+        (lambda s: s.drives.clear(), {}, "no slave answers"),
+        (lambda s: s.drives.__delitem__(slice(1, 6)), {}, "1 slaves answer, 6 are expected"),
         (lambda s: s.drives.pop(), {}, "5 slaves answer, 6 are expected"),
         (lambda s: s.drives.append(type(s.drives[0])(s, 6)), {}, "7 slaves answer, 6 are expected .* 6 vendor 0x9A product 0x30924"),
         (lambda s: setattr(s.drives[3], "stuck", True), {}, "slave 3 on eth1: does not reach PREOP"),
         (lambda s: s.drives[1].registers.update({0x008: b"\0\0"}), {}, "slave 1 on eth1: has no distributed clock"),
+        (lambda s: says(s.drives[2], {0x420: b"\x01\0"}), {}, r"slave 2 on eth1: watchdog .* reads back 1 instead of 100"),
+        (lambda s: says(s.drives[3], {0x600: fmmu(0x10015, 8, 0x1100, 2)}), {}, r"slave 3 .* outputs are mapped as \[\(65557, 8\)\]"),
+        (lambda s: says(s.drives[3], {0x600: bytes(16)}), {}, r"slave 3 on eth1: its outputs are mapped as \[\] instead of one run of 7"),
+        (lambda s: says(s.drives[3], {0x620: fmmu(0x10100, 7, 0x1100, 2)}), {}, r"outputs are mapped as \[\(65557, 7\), \(65792, 7\)\]"),
+        (lambda s: says(s.drives[5], {0x990: bytes(8)}), {}, r"SYNC0 does not come at one time in all drives: \[0, 123000\] ns"),
         (lambda s: setattr(s, "short", 3), {}, "working counter 15 of 18"),
         (lambda s: s.drives[5].registers.update({0x92C: struct.pack("<I", 5000)}), {}, "largest difference 5000 ns"),
         (lambda s: setattr(s, "refuses", 4), {}, "slave 4 on eth1: does not reach OP: state 20, AL status code 0x001B"),
@@ -156,6 +176,16 @@ def test_what_is_wrong_is_reported_and_all_is_left_safe(segment, change, keys, w
         opened(one, **keys)
     assert one.closed or keys.get("interface") == "gone"
     assert all(0x0F not in drive.controls for drive in one.drives)
+
+
+def test_clocks_that_settle_late_are_waited_for(segment):
+    one = segment()
+    apart, read = iter([5000, 3000, 1001]), one.drives[4]._fprd
+    one.drives[4]._fprd = lambda address, size, timeout_us: (
+        struct.pack("<I", next(apart, 1000)) if address == 0x92C else read(address, size, timeout_us)
+    )
+    opened(one, settle_s=60.0).close()
+    assert list(apart) == []
 
 
 THERE = [{"vendor": 0x9A, "product": 0x30924, "revision": 1, "serial": 0, "alias": 40 + place} for place in range(6)]
@@ -264,7 +294,7 @@ def test_only_what_may_be_missing_and_is_missing_is_left(abort_code, optional, l
     if left:
         assert node.write(0x6007, 0, -2, 1, "abort connection option", optional=optional) is False
     else:
-        with pytest.raises(DriveSetupError, match=r"writing abort connection option \(0x6007:0\) := 1 was refused"):
+        with pytest.raises(DriveSetupError, match=rf"writing abort connection option .* := 1 was refused: abort 0x{abort_code:08X}$"):
             node.write(0x6007, 0, -2, 1, "abort connection option", optional=optional)
 
 
@@ -277,7 +307,101 @@ def test_an_object_that_is_too_short_is_refused_and_a_longer_one_is_read():
         node(b"\xfe\xff\xff").read(0x607D, 1, -4, "lowest position")
 
 
+def test_an_error_without_an_abort_code_is_named():
+    class LostError(RefusalError):
+        abort_code = None
+
+    node = node_of(SimpleNamespace(sdo_read=Mock(side_effect=LostError("no answer"))))
+    with pytest.raises(DriveSetupError, match="failed: LostError no answer"):
+        node.read(0x607D, 1, -4, "lowest position")
+
+
+def test_mapped_objects_are_read_from_the_frames_once_they_run():
+    session, waited = node_of(None)._session, []
+    session.running, session.await_frames = True, waited.append
+    session.axes = SimpleNamespace(inputs=lambda axis: {3: (0x1237, -5, 8)}[axis])
+    node = EthercatNode(session, 3, 0, SimpleNamespace(sdo_read=lambda index, sub: b"\x07\0\0\0"))
+    objects = (0x6041, 0x6064, 0x6061, 0x6065)
+    assert [node.read(index, 0, 4, "") for index in objects] == [0x1237, -5, 8, 7] and waited == [1, 1, 1]
+    session.running = False
+    assert [node.read(index, 0, 4, "") for index in objects] == [7] * 4
+
+
 def test_an_fmmu_that_is_off_maps_nothing():
-    fmmu = [struct.pack("<IHBBHBBBxxx", logical, 11, 0, 7, 0x1100, 0, 2, active) for logical, active in ((0x100, 1), (0x200, 0))]
-    registers = {0x004: b"\x02", 0x810: b"\x00\x11", 0x600: fmmu[0], 0x610: fmmu[1]}
-    assert node_of(OneSlave(registers=registers)).mapped() == [(0x100, 11, 2)]
+    registers = {0x004: b"\x03", 0x810: b"\x00\x11"}
+    registers |= {0x600 + 16 * k: fmmu(0x100 * (k + 1), 11, 0x1100, 2, active=k != 1) for k in range(3)}
+    assert node_of(OneSlave(registers=registers)).mapped() == [(0x100, 11, 2), (0x300, 11, 2)]
+
+
+# ------------------------------------------------------------------------------------------------- waiting, in time that only passes
+
+
+def session_in(monkeypatch, course=lambda seconds: None, slaves=(), **given):
+    """A session of these slaves without a segment, and its time, in which they do `course(seconds)`."""
+    passing = SleptTime(course)
+    monkeypatch.setattr(ethercat_setup, "time", passing)
+    given = {"identity": [], "left_objects": "", "interface": "eth1", "timeout_s": 2.0, **given}
+    session = EthercatSession(None, SimpleNamespace(answered=10), [], given, 1_000_000)
+    session._all = [EthercatNode(session, n, n, slave) for n, slave in enumerate(slaves)]
+    session._master = Mock()
+    return session, passing
+
+
+def test_frames_are_waited_for_but_not_for_ever(monkeypatch):
+    def one_more(seconds):
+        session.axes.answered += 1
+
+    session, passing = session_in(monkeypatch, one_more)
+    session.await_frames(3)
+    assert session.axes.answered == 13 and passing.passed == pytest.approx(3 * 0.0005)
+    silent, passing = session_in(monkeypatch)
+    with pytest.raises(DriveSetupError, match="EtherCAT on eth1: our frames do not come back"):
+        silent.await_frames(1)
+    assert passing.passed == pytest.approx(2.0, abs=0.002)
+
+
+@pytest.mark.parametrize(("timeout_s", "patience"), [(0.2, 1.0), (3.0, 3.0)])
+def test_a_state_that_is_not_reached_has_its_time(monkeypatch, timeout_s, patience):
+    slaves = [SimpleNamespace(state=state, al_status=0) for state in (2, 1, 2)]
+    session, passing = session_in(monkeypatch, slaves=slaves, timeout_s=timeout_s)
+    with pytest.raises(DriveSetupError, match="slave 1 on eth1: does not reach PREOP: state 1, AL status code 0x0000"):
+        session._state(2, "PREOP", ask=False)
+    assert passing.passed == pytest.approx(patience, abs=0.01) and not session._master.write_state.called
+
+
+def test_a_state_that_is_refused_is_not_waited_for_and_who_has_refused_is_named(monkeypatch):
+    slaves = [SimpleNamespace(state=state, al_status=code) for state, code in ((8, 0), (4, 0), (0x14, 0x1B))]
+    session, passing = session_in(monkeypatch, slaves=slaves)
+    with pytest.raises(DriveSetupError, match="slave 2 on eth1: does not reach OP: state 20, AL status code 0x001B"):
+        session._state(8, "OP", ask=True)
+    assert passing.passed == 0.0 and session._master.state == 8 and session._master.write_state.called
+
+
+def test_at_the_end_a_state_is_waited_for_a_little(monkeypatch):
+    slaves = [SimpleNamespace(state=8), SimpleNamespace(state=0x14)]
+
+    def course(seconds):
+        slaves[0].state = 8 if passing.passed < 0.1 else 4
+
+    session, passing = session_in(monkeypatch, course, slaves)
+    session._to(4)
+    assert passing.passed == pytest.approx(0.1, abs=0.002) and session._master.state == 4
+    session._to(2)  # nobody goes there
+    assert passing.passed == pytest.approx(0.1 + ethercat_setup.CLOSING_STATE_S, abs=0.004)
+
+
+@pytest.mark.parametrize(("answer_s", "patience"), [
+    (10.0, {"ret": 100_000, "safe": 1_000_000, "eeprom": 1_000_000, "tx_mailbox": 1_000_000, "rx_mailbox": 10_000_000}),
+    (0.01, {"ret": 2000, "safe": 20_000, "eeprom": 20_000, "tx_mailbox": 20_000, "rx_mailbox": 700_000}),
+])  # fmt: skip
+def test_the_library_waits_as_long_as_answers_may_take_and_never_shorter_than_by_itself(answer_s, patience):
+    timeouts = SimpleNamespace(ret=2000, safe=20_000, eeprom=20_000, tx_mailbox=20_000, rx_mailbox=700_000)
+    ethercat_setup._patient(SimpleNamespace(settings=SimpleNamespace(timeouts=timeouts)), answer_s)
+    assert vars(timeouts) == patience
+
+
+@pytest.mark.parametrize(("place", "found"), [(-1, (0, 0)), (0, (0x10000, 1)), (2, (0x10004, 2))])
+def test_where_the_outputs_of_the_watchdog_are(monkeypatch, place, found):
+    session, _ = session_in(monkeypatch, watchdog_slave=place, watchdog_outputs=[0, 7])
+    fmmus = [[(0x10000, 1, 2), (0x10001, 1, 1)], [], [(0x10004, 2, 2)]]
+    assert session._watchdog_place(fmmus) == found

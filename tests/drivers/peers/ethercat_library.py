@@ -8,6 +8,9 @@ import threading
 from types import SimpleNamespace
 
 
+LOGICAL = 0x10000  # address at which the process image begins
+
+
 class SdoError(Exception):
     def __init__(self, abort_code):
         super().__init__()
@@ -39,6 +42,7 @@ class Drive:
         self.objects[index, sub] = data
 
     def _fprd(self, address, size, timeout_us):
+        self.segment.patience_us.add(timeout_us)
         return self.registers[address][:size].ljust(size, b"\0")
 
     def _fpwr(self, address, data, timeout_us):
@@ -82,6 +86,7 @@ class Segment:
 
     def __init__(self, count=6):
         self.drives = [Drive(self, n) for n in range(count)]
+        self.patience_us = set()  # that the reads of registers were given
         self.clocks, self.synced, self.states, self.closed, self.stubborn, self.refuses = False, [], [], False, None, None
         self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.near.setblocking(False)
@@ -152,12 +157,12 @@ class Master:
         for n, drive in enumerate(self.slaves):
             if isinstance(drive, Terminal):
                 drive.registers |= {0x800: b"\x00\x0f", 0x808: b"", 0x810: b"", 0x818: b""}
-                drive.registers |= {0x600: struct.pack("<IHBBHBBB3x", 120 + n - 6, 1, 0, 7, 0x0F00, 0, 2, 1), 0x610: b"", 0x620: b""}
+                drive.registers |= {0x600: struct.pack("<IHBBHBBB3x", LOGICAL + 120 + n - 6, 1, 0, 7, 0x0F00, 0, 2, 1), 0x610: b"", 0x620: b""}
                 drive.state = 4
                 continue
             drive.registers |= {0x800: b"\x00\x10", 0x808: b"\x80\x10", 0x810: b"\x00\x11", 0x818: b"\x00\x14"}
-            out = struct.pack("<IHBBHBBB3x", 7 * n, 7, 0, 7, 0x1100, 0, 2, 1)
-            into = struct.pack("<IHBBHBBB3x", 42 + 13 * n, 13, 0, 7, 0x1400, 0, 1, 1)
+            out = struct.pack("<IHBBHBBB3x", LOGICAL + 7 * n, 7, 0, 7, 0x1100, 0, 2, 1)
+            into = struct.pack("<IHBBHBBB3x", LOGICAL + 42 + 13 * n, 13, 0, 7, 0x1400, 0, 1, 1)
             drive.registers |= {0x600: out, 0x610: into, 0x620: struct.pack("<IHBBHBBB3x", 900, 1, 0, 0, 0x80D, 0, 1, 1)}
             drive.state = 4
 
