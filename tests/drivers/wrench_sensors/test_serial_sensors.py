@@ -274,6 +274,51 @@ def test_a_piece_of_a_stream_without_stamps_that_comes_twice_is_reported():
     assert not stamped.feed(b"".join(bota_record(k, force=(1.0 + k % 3, 2.0, 3.0)) for k in range(1, 13)))[1]
 
 
+class Untimed(RobotiqFt300Port):
+    """A port that takes the first records at whatever rate this machine brings them."""
+
+    def _await_stream(self):
+        self._begin_stream(2)
+
+
+@pytest.fixture
+def counted(lines, sample):
+    """Function (seconds, records) → status names when so many records have come in so much time, the first time or since the last call; of a
+    stream of one record a second. `counted.sample` is the sample. A machine that stands still for long is asked again."""
+    port, made = lines(Untimed, RobotiqPeer(), stream_rate_hz=1.0, stale_ms=0.0), [0]
+
+    def records(count):
+        made[0] += count
+        return b"".join(RobotiqPeer.record(None, k, counts=(k, 0, 0, 0, 0, 0)) for k in range(made[0] - count, made[0]))
+
+    def after(*windows):
+        while True:
+            began, found = time.monotonic(), []
+            port.begin()
+            for seconds, count in windows:
+                port.feed(records(count), time.monotonic_ns())
+                lines.let_pass(port, 1e3 * seconds)
+                port.read(sample)
+                found.append(names(sample["wrench_status"][0]))
+            if time.monotonic() - began < 0.15:
+                return found
+
+    after.sample = sample
+    return after
+
+
+def test_records_without_stamps_are_counted_over_a_second_or_more(counted):
+    """Nine are expected in nine seconds: fewer than 8.1 are lost, more than 10.9 are of somebody else."""
+    assert counted((0.0, 3)) == [set()], "a second is not over"
+    assert [counted((9.0, n)) for n in (9, 10, 11)] == [[set()], [set()], [{"warning"}]]
+    assert counted((9.0, 8)) == [{"lost"}] and counted.sample["wrench_lost_total"] == 1
+    assert counted((9.0, 5)) == [{"lost"}]
+    assert counted.sample["wrench_lost_total"] == 4 and counted.sample["wrench_sequence"] == 5 + 4
+    # each counts for itself; a second and a half need not be over
+    assert counted((9.0, 9), (0.0, 0), (9.0, 8)) == [set(), set(), {"lost"}]
+    assert "lost" in counted((1.2, 0))[0]
+
+
 @pytest.mark.parametrize(("cls", "sensor"), [(BotaSerialPort, Bota), (RobotiqFt300Port, Robotiq)])
 def test_a_clean_stream_gives_every_record_in_whatever_pieces_it_comes(cls, sensor):
     rng = random.Random(1)
