@@ -1,11 +1,17 @@
 """A trip in the middle of a docking, its cause cleared, and the run led home: in process for many faults, live over the wire for one. The
 whole matrix: `tools/live_fault_matrix.py --recover`."""
 
+import logging
+import threading
+
 import numpy as np
 import pytest
 
 from drivers.simulated.injections import BY_NAME, IN_PROCESS
+from hil_server.log.record import record_dtype
 from hil_server.log.recoveries import name_as_arguments, recovered, recoveries_of
+from hil_server.run.recovery import LOOK_AT_ONCE, Recoverer
+from rt_kernels.codes import FAULT_MASKS
 from rt_kernels.layout import CODES
 from tests.system.line_runs import QUICK, STOPPING, fault_names, phases, run_line
 from tools.live_fault_matrix import recover
@@ -83,3 +89,125 @@ def test_row_of_the_live_matrix():
     captures on the same stand, and the log replays."""
     text, good = recover(BY_NAME["drive_restart"])
     assert good, text
+
+
+# ----------------------------------------------------------------------------------------------- the devices' part beside the loop
+
+
+class Records:
+    """A run's records as its supervisor sees them: (safety state, command, faults) of each."""
+
+    aux_count = 0
+
+    def __init__(self):
+        self._rows = np.zeros(0, record_dtype(0))
+
+    @property
+    def head(self):
+        return len(self._rows)
+
+    def add(self, *rows):
+        new = np.zeros(len(rows), record_dtype(0))
+        new["safety_state"], new["command_code"] = ([STATE[row[0]] for row in rows], [COMMAND[row[1]] for row in rows])
+        new["faults"] = [FAULT_MASKS[row[2]] if row[2] else 0 for row in rows]
+        new["command_arg"] = name_as_arguments("Ada")
+        self._rows = np.concatenate([self._rows, new])
+
+    def look(self, first, most):
+        return first, self._rows[first : first + most].tobytes()
+
+
+class Device:
+    """One that is set up again: `recover` waits until it may go on."""
+
+    def __init__(self, error=None):
+        self.recovered, self.may_end, self._error = 0, threading.Event(), error
+        self.may_end.set()
+
+    def recover(self):
+        self.recovered += 1
+        self.may_end.wait()
+        if self._error:
+            raise self._error
+
+
+@pytest.fixture
+def supervised(caplog):
+    """Function (devices) → records, recoverer, and what was said since the last call of the third."""
+    caplog.set_level(logging.INFO)
+
+    def make(*devices):
+        records = Records()
+
+        def said():
+            lines = [line.getMessage().strip() for line in caplog.records]
+            caplog.clear()
+            return lines
+
+        return records, Recoverer(records, devices), said
+
+    return make
+
+
+HELD = ("held", "none", "force_limit")
+
+
+def test_a_recovery_has_the_devices_set_up_once_and_is_told(supervised):
+    device = Device()
+    records, recoverer, said = supervised(object(), device)
+    records.add(("following", "none", ""), HELD)
+    recoverer.look()
+    assert said() == [] and device.recovered == 0
+    records.add(("recovering", "recover", "force_limit"), ("recovering", "none", "force_limit"))
+    recoverer.look()
+    recoverer.end()
+    assert said() == ["recovery asked for by Ada: force_limit"] and device.recovered == 1
+    records.add(("recovering", "none", "force_limit"))
+    recoverer.look()
+    assert said() == []
+    records.add(("following", "none", ""), ("following", "none", ""))
+    recoverer.look()
+    assert said() == ["recovered: the run is held; park returns the platform to its home position"] and device.recovered == 1
+
+
+def test_a_recovery_that_is_given_up_says_what_stands_and_a_later_one_is_another(supervised):
+    device = Device(OSError("no answer"))
+    records, recoverer, said = supervised(device)
+    records.add(HELD, ("recovering", "recover", "force_limit"), ("recovering", "none", "force_limit"), HELD)
+    recoverer.look()
+    recoverer.end()
+    assert sorted(line.partition(":")[0] for line in said()) == ["Device", "not recovered", "recovery asked for by Ada"]
+    records.add(("recovering", "recover", "force_limit"))
+    recoverer.look()
+    recoverer.end()
+    assert device.recovered == 2
+
+
+def test_a_recovery_that_begins_nothing_says_why(supervised):
+    records, recoverer, said = supervised(Device())
+    records.add(("following", "none", ""), ("following", "recover", ""), ("decelerating", "recover", "force_limit"))
+    recoverer.look()
+    assert said() == ["not recovered: nothing has tripped", "not recovered: the setpoints do not rest yet: ask again in a moment"]
+
+
+def test_devices_that_are_being_set_up_are_not_begun_again_and_one_that_fails_leaves_the_others(supervised):
+    first, second = Device(ValueError("refused")), Device()
+    first.may_end.clear()
+    records, recoverer, said = supervised(first, second)
+    records.add(HELD, ("recovering", "recover", "force_limit"), HELD, ("recovering", "recover", "force_limit"))
+    recoverer.look()
+    first.may_end.set()
+    recoverer.end()
+    assert (first.recovered, second.recovered) == (1, 1) and "Device: refused" in said()
+    nobody = Recoverer(records, [object()])
+    nobody.look()
+    nobody.end()
+
+
+def test_no_record_is_missed_however_many_came_and_none_is_seen_twice(supervised):
+    records, recoverer, said = supervised()
+    records.add(*[("following", "none", "")] * (LOOK_AT_ONCE - 1), HELD, ("recovering", "recover", "force_limit"))
+    recoverer.look()
+    assert said() == ["recovery asked for by Ada: force_limit"]
+    recoverer.look()
+    assert said() == []

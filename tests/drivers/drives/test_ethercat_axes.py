@@ -103,6 +103,15 @@ class Bus:
         return names_of(self.sample["drive_status"][0, 0])
 
 
+def outputs(frame):
+    """Control words in a frame."""
+    return [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs]
+
+
+def targets(frame):
+    return [struct.unpack_from("<i", frame, LRW + 10 + at + 2)[0] for at in LAYOUT.outputs]
+
+
 def names_of(word):
     return {name for name in BITS["drive_status"] if has(word, "drive_status", name)}
 
@@ -130,7 +139,7 @@ def bus(sample):
 def test_frame_byte_by_byte(bus):
     one = bus(ticks=0)
     one.sample["safety_state"] = 1
-    one.sample["leg_setpoint"] = 1.0 + 1e-6 * np.array([0, 1, -1, 1000, 70000, -70000])
+    one.sample["leg_setpoint"] = 1.0 + 1e-6 * np.array([0.4, 1.4, -1.4, 1000, 70000, -70000])
     one.port.write(one.sample, one.aux)
     (frame,) = one.taken()
     ethernet = b"\xff" * 6 + bytes([0x00, 0, 0, 0, 0, 0x01]) + b"\x88\xa4"  # bit 1 of the source is sent clear
@@ -206,10 +215,35 @@ def test_a_recovery_leads_each_axis_up_from_its_own_state(bus):
 def test_an_unusable_setpoint_keeps_the_target(bus):
     one = bus()
     one.sample["safety_state"] = 1
-    one.sample["leg_setpoint"] = [1.5, np.nan, np.inf, -np.inf, 1e9, 1.0]
-    one.port.write(one.sample, one.aux)
-    (frame,) = one.taken()
-    assert [struct.unpack_from("<i", frame, LRW + 10 + at + 2)[0] for at in LAYOUT.outputs] == [500000, 0, 0, 0, 0, 0]
+    for setpoint in ([1.5, np.nan, np.inf, -np.inf, 1e9, 1.0], [1.5, 2200.0, -2200.0, 2600.0, -2600.0, 1.0]):
+        one.sample["leg_setpoint"] = setpoint
+        one.port.write(one.sample, one.aux)
+        (frame,) = one.taken()
+        assert targets(frame) == [500000, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("period_s", "every"), [(0.001, 1000), (0.02, 50), (0.05, 48)])
+def test_a_fault_is_reset_by_an_edge_a_second_that_stays_for_sixteen_cycles(bus, period_s, every):
+    one = bus(period_s=period_s)
+    one.words = [0x1218] * 6
+    one.sample["safety_state"] = CODES["safety_state"]["held"]
+    control_words(one)
+    one.sample["safety_state"] = CODES["safety_state"]["recovering"]
+    seen = [control_words(one)[3] for _ in range(every + 40)]
+    assert seen == [0x80 if 16 <= n % every < 32 else 0x00 for n in range(1, every + 41)]
+
+
+def test_in_a_recovery_an_axis_without_an_answer_is_sent_what_it_was_sent_last(bus):
+    one = bus()
+    one.sample["safety_state"] = CODES["safety_state"]["recovering"]
+    one.words = [0x1233] * 6
+    one.sample["leg_setpoint"] = 1.0 + 1e-6 * np.array(one.positions)
+    control_words(one)
+    assert control_words(one) == [0x0F] * 6
+    one.tick(lambda f: [])
+    one.sample["leg_setpoint"] += 0.01  # no longer where they are
+    assert control_words(one) == [0x0F] * 6
+    assert control_words(one) == [0x07] * 6
 
 
 # ----------------------------------------------------------------------------------------------------------------- answers
@@ -241,11 +275,13 @@ def test_rate_is_the_difference_over_the_time_between_the_frames(bus):
         before.append(time.monotonic())
         one.tick()
         after.append(time.monotonic())
-        if k:
+        rate = one.sample["measured_leg_rate"][0]
+        if k == 0:
+            assert not rate.any()
+        else:
             oldest = max(k - 3, 0)
             way = 1e-6 * (count - counts[oldest]) * np.arange(1, 7)
             bounds = way / (after[k] - before[oldest]), way / (before[k] - after[oldest])
-            rate = one.sample["measured_leg_rate"][0]
             assert (np.minimum(*bounds) <= rate).all() and (rate <= np.maximum(*bounds)).all(), k
 
 
@@ -609,12 +645,7 @@ def test_the_loop_takes_the_bus_from_the_keeper(sample):
     keeper.join(5.0)
     assert not keeper.is_alive()
     one.port.read(sample, one.aux)
-    assert "no_data" in names_of(sample["drive_status"][0, 0])
-
-
-def outputs(frame):
-    """Control words in a frame."""
-    return [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs]
+    assert "no_data" in (found := names_of(sample["drive_status"][0, 0])) and "bus_fault" not in found, "a closed bus is not read"
 
 
 @contextlib.contextmanager
@@ -641,10 +672,6 @@ def exchanged(one, answer=None):
     return frame
 
 
-def targets(frame):
-    return [struct.unpack_from("<i", frame, LRW + 10 + at + 2)[0] for at in LAYOUT.outputs]
-
-
 def test_the_keeper_leads_down_from_where_the_setpoints_or_else_the_drives_are(sample):
     """A target within a millimetre stays: the drive is not jerked; a drive further off is not sent there any more. From then on no target
     moves, though the drives coast."""
@@ -653,7 +680,7 @@ def test_the_keeper_leads_down_from_where_the_setpoints_or_else_the_drives_are(s
         while not one.port.in_loop:
             one.port.read(sample, one.aux)
         sample["safety_state"] = CODES["safety_state"]["following"]
-        off = np.array([0, 500, -500, 5000, -5000, 900])
+        off = np.array([0, 990, -990, 1010, -1010, 5000])
         sample["leg_setpoint"] = 1.0 + 1e-6 * (np.array(one.positions) + off)
         one.taken()
         while one.tick():
