@@ -118,7 +118,7 @@ class Records:
 
 
 class Device:
-    """One that is set up again: `recover` waits until it may go on."""
+    """One that is set up again: `recover` waits until it may continue."""
 
     def __init__(self, error=None):
         self.recovered, self.may_end, self._error = 0, threading.Event(), error
@@ -133,18 +133,18 @@ class Device:
 
 @pytest.fixture
 def supervised(caplog):
-    """Function (devices) → records, recoverer, and what was said since the last call of the third."""
+    """Function (devices) → records, recoverer, and what was reported since the last call of the third."""
     caplog.set_level(logging.INFO)
 
     def make(*devices):
         records = Records()
 
-        def said():
+        def reported():
             lines = [line.getMessage().strip() for line in caplog.records]
             caplog.clear()
             return lines
 
-        return records, Recoverer(records, devices), said
+        return records, Recoverer(records, devices), reported
 
     return make
 
@@ -154,29 +154,29 @@ HELD = ("held", "none", "force_limit")
 
 def test_a_recovery_has_the_devices_set_up_once_and_is_told(supervised):
     device = Device()
-    records, recoverer, said = supervised(object(), device)
+    records, recoverer, reported = supervised(object(), device)
     records.add(("following", "none", ""), HELD)
     recoverer.look()
-    assert said() == [] and device.recovered == 0
+    assert reported() == [] and device.recovered == 0
     records.add(("recovering", "recover", "force_limit"), ("recovering", "none", "force_limit"))
     recoverer.look()
     recoverer.end()
-    assert said() == ["recovery asked for by Ada: force_limit"] and device.recovered == 1
+    assert reported() == ["recovery asked for by Ada: force_limit"] and device.recovered == 1
     records.add(("recovering", "none", "force_limit"))
     recoverer.look()
-    assert said() == []
+    assert reported() == []
     records.add(("following", "none", ""), ("following", "none", ""))
     recoverer.look()
-    assert said() == ["recovered: the run is held; park returns the platform to its home position"] and device.recovered == 1
+    assert reported() == ["recovered: the run is held; park returns the platform to its home position"] and device.recovered == 1
 
 
 def test_a_recovery_that_is_given_up_says_what_stands_and_a_later_one_is_another(supervised):
     device = Device(OSError("no answer"))
-    records, recoverer, said = supervised(device)
+    records, recoverer, reported = supervised(device)
     records.add(HELD, ("recovering", "recover", "force_limit"), ("recovering", "none", "force_limit"), HELD)
     recoverer.look()
     recoverer.end()
-    assert sorted(line.partition(":")[0] for line in said()) == ["Device", "not recovered", "recovery asked for by Ada"]
+    assert sorted(line.partition(":")[0] for line in reported()) == ["Device", "not recovered", "recovery asked for by Ada"]
     records.add(("recovering", "recover", "force_limit"))
     recoverer.look()
     recoverer.end()
@@ -184,30 +184,30 @@ def test_a_recovery_that_is_given_up_says_what_stands_and_a_later_one_is_another
 
 
 def test_a_recovery_that_begins_nothing_says_why(supervised):
-    records, recoverer, said = supervised(Device())
+    records, recoverer, reported = supervised(Device())
     records.add(("following", "none", ""), ("following", "recover", ""), ("decelerating", "recover", "force_limit"))
     recoverer.look()
-    assert said() == ["not recovered: nothing has tripped", "not recovered: the setpoints do not rest yet: ask again in a moment"]
+    assert reported() == ["not recovered: nothing has tripped", "not recovered: the setpoints do not rest yet: ask again in a moment"]
 
 
 def test_devices_that_are_being_set_up_are_not_begun_again_and_one_that_fails_leaves_the_others(supervised):
     first, second = Device(ValueError("refused")), Device()
     first.may_end.clear()
-    records, recoverer, said = supervised(first, second)
+    records, recoverer, reported = supervised(first, second)
     records.add(HELD, ("recovering", "recover", "force_limit"), HELD, ("recovering", "recover", "force_limit"))
     recoverer.look()
     first.may_end.set()
     recoverer.end()
-    assert (first.recovered, second.recovered) == (1, 1) and "Device: refused" in said()
-    nobody = Recoverer(records, [object()])
-    nobody.look()
-    nobody.end()
+    assert (first.recovered, second.recovered) == (1, 1) and "Device: refused" in reported()
+    other = Recoverer(records, [object()])
+    other.look()
+    other.end()
 
 
 def test_no_record_is_missed_however_many_came_and_none_is_seen_twice(supervised):
-    records, recoverer, said = supervised()
+    records, recoverer, reported = supervised()
     records.add(*[("following", "none", "")] * (LOOK_AT_ONCE - 1), HELD, ("recovering", "recover", "force_limit"))
     recoverer.look()
-    assert said() == ["recovery asked for by Ada: force_limit"]
+    assert reported() == ["recovery asked for by Ada: force_limit"]
     recoverer.look()
-    assert said() == []
+    assert reported() == []

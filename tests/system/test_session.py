@@ -1,4 +1,4 @@
-"""What a session decides around its loop: whether it may begin, how it leads home, what it says of an end. A flight only where one is needed."""
+"""What a session decides around its loop: whether it may begin, how it leads home, what it says of an end. It flies where it must."""
 
 import logging
 from dataclasses import replace
@@ -51,7 +51,8 @@ def test_a_run_in_air_is_one_that_feels_no_contact(programme, keys, in_air):
 
 
 @pytest.mark.parametrize(("unknown", "force", "notes"), [
-    ([], False, 0), ([], True, 0), (["drive_delay_s"], True, 1), (["drive_delay_s", "sensor_delay_s"], True, 2), (["drive_delay_s"], False, None),
+    ([], False, 0), ([], True, 0), (["drive_delay_s"], True, 1), (["drive_delay_s", "sensor_delay_s"], True, 2),
+    (["drive_delay_s"], False, None),
 ])  # fmt: skip
 def test_a_delay_that_is_not_known_is_refused_unless_forced(unknown, force, notes):
     config = SimpleNamespace(setup=SimpleNamespace(stand=SimpleNamespace(unknown_delays=unknown)), paths={"stand": "stand.toml"})
@@ -108,7 +109,7 @@ def test_a_live_run_logs_every_tick(tmp_path):
 
 @pytest.mark.parametrize("desk", [False, True])
 def test_a_rehearsal_is_no_hardware(tmp_path, monkeypatch, caplog, desk):
-    """It may be flown again and is not said to wait for a person; a desk of its own goes with it, one that lasts is left."""
+    """It may be flown again, no line asks a person to start it; a desk of its own goes with it, one that lasts is left."""
     caplog.set_level(logging.INFO)
     start, told = TelemetryProcess.start, []
 
@@ -163,20 +164,23 @@ def test_a_simulation_says_what_it_has_simulated_and_how_fast(run, every):
 
 
 class Loop:
-    """A loop that ends when it is told to, or `ends_s` after its first command, and rests from `rests_s` on."""
+    """A loop that ends when it is stopped, or `ends_s` after its first command, and rests from `rests_s` on."""
 
     def __init__(self, monkeypatch, ends_s=1e9, rests_s=1e9, full=0):
-        self.time, self.ends_s, self.rests_s, self.full = SleptTime(), ends_s, rests_s, full
+        self.passing, self.ends_s, self.rests_s, self.full = SleptTime(), ends_s, rests_s, full
         self.commands, self.stopped, self.beats, self.looks = [], [], 0, 0
-        monkeypatch.setattr(session, "time", self.time)
-        self.block = SimpleNamespace(push_command=self.push, request_stop=lambda: self.stopped.append(self.time.passed), heartbeat=self.beat)
+        monkeypatch.setattr(session, "time", self.passing)
+        self.block = SimpleNamespace(push_command=self.push, request_stop=self.stop, heartbeat=self.beat)
         session._lead_home(self, self, self)
 
     def is_alive(self):
-        return not self.stopped and self.time.passed < self.ends_s
+        return not self.stopped and self.passing.passed < self.ends_s
 
     def join(self, seconds):
-        self.time.sleep(seconds)
+        self.passing.sleep(seconds)
+
+    def stop(self):
+        self.stopped.append(self.passing.passed)
 
     def beat(self):
         self.beats += 1
@@ -185,13 +189,13 @@ class Loop:
         if self.full:
             self.full -= 1
             raise BufferError
-        self.commands.append((code, round(self.time.passed, 1)))
+        self.commands.append((code, round(self.passing.passed, 1)))
 
     def look(self):
         self.looks += 1
 
     def resting(self):
-        return self.time.passed >= self.rests_s
+        return self.passing.passed >= self.rests_s
 
 
 def test_a_loop_without_its_supervisor_is_parked_and_not_stopped_before_it_ends(monkeypatch):
@@ -225,7 +229,7 @@ def test_a_run_without_a_record_parks_or_trips_as_configured(configured, trip):
     block.push_command.assert_called_once_with(COMMAND["record_lost"], (trip,), source=1)
 
 
-@pytest.mark.parametrize(("lost", "said", "complete", "reasons"), [
+@pytest.mark.parametrize(("lost", "reported", "complete", "reasons"), [
     ("", [], True, []),
     ("", ["full"], False, ["full"]),
     ("full", ["full"], False, ["full"]),
@@ -234,8 +238,8 @@ def test_a_run_without_a_record_parks_or_trips_as_configured(configured, trip):
     ("", None, False, ["no answer"]),
     ("dead", None, False, ["dead"]),
 ])  # fmt: skip
-def test_a_record_is_complete_when_nobody_says_otherwise(lost, said, complete, reasons):
-    finish = Mock(side_effect=InternalError("no answer")) if said is None else Mock(return_value={"reasons": said})
+def test_a_record_is_complete_when_nobody_says_otherwise(lost, reported, complete, reasons):
+    finish = Mock(side_effect=InternalError("no answer")) if reported is None else Mock(return_value={"reasons": reported})
     found = session._close_record(SimpleNamespace(finish=finish), {"mode": "realtime"}, lost)
     assert found == {"complete": complete, "reasons": reasons}
     finish.assert_called_once_with({"mode": "realtime"}, timeout_s=15.0 if lost else 60.0)

@@ -386,7 +386,7 @@ def test_at_the_end_a_state_is_waited_for_a_little(monkeypatch):
     session, passing = session_in(monkeypatch, course, slaves)
     session._to(4)
     assert passing.passed == pytest.approx(0.1, abs=0.002) and session._master.state == 4
-    session._to(2)  # nobody goes there
+    session._to(2)  # no slave goes there
     assert passing.passed == pytest.approx(0.1 + ethercat_setup.CLOSING_STATE_S, abs=0.004)
 
 

@@ -7,7 +7,6 @@ import struct
 import threading
 from types import SimpleNamespace
 
-
 LOGICAL = 0x10000  # address at which the process image begins
 
 
@@ -157,7 +156,7 @@ class Master:
         for n, drive in enumerate(self.slaves):
             if isinstance(drive, Terminal):
                 drive.registers |= {0x800: b"\x00\x0f", 0x808: b"", 0x810: b"", 0x818: b""}
-                drive.registers |= {0x600: struct.pack("<IHBBHBBB3x", LOGICAL + 120 + n - 6, 1, 0, 7, 0x0F00, 0, 2, 1), 0x610: b"", 0x620: b""}
+                drive.registers |= {0x600: struct.pack("<IHBBHBBB3x", LOGICAL + 114 + n, 1, 0, 7, 0x0F00, 0, 2, 1), 0x610: b"", 0x620: b""}
                 drive.state = 4
                 continue
             drive.registers |= {0x800: b"\x00\x10", 0x808: b"\x80\x10", 0x810: b"\x00\x11", 0x818: b"\x00\x14"}

@@ -283,8 +283,8 @@ class Untimed(RobotiqFt300Port):
 
 @pytest.fixture
 def counted(lines, sample):
-    """Function (seconds, records) → status names when so many records have come in so much time, the first time or since the last call; of a
-    stream of one record a second. `counted.sample` is the sample. A machine that stands still for long is asked again."""
+    """Function ((seconds, records), ...) → status names when so many records have come in so much time, one after the other; of a stream of
+    one record a second. `counted.sample` is the sample. A machine that stands still for long is asked again."""
     port, made = lines(Untimed, RobotiqPeer(), stream_rate_hz=1.0, stale_ms=0.0), [0]
 
     def records(count):
