@@ -255,6 +255,8 @@ def mutants(text: str, python: bool = False) -> list[Mutant]:
             value = float(match.group(1))
             add("constant", match.start(), match.end(), repr(value * 1.25 if value else 0.01))
         for match in WHOLE.finditer(code):
+            if re.search(r"\bfd (?:>=|<) $", code[: match.start()]):
+                continue  # of a descriptor: 0 is the standard input
             # a flag that is set: only whether it is 0 is asked
             flag = match.group(1) == "1" and code[: match.start()].endswith(" = ") and match.end() == len(code)
             add("constant", match.start(), match.end(), "0" if flag else str(int(match.group(1)) + 1))

@@ -27,8 +27,8 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from drivers.raw_frames.bus_errors cimport judge_error_frame
-from drivers.raw_frames.frame_io cimport (CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, IO_BATCH, can_frame, io_load_be16, io_now_ns,
-                                          io_receive_datagrams, io_send_frames)
+from drivers.raw_frames.frame_io cimport (CAN_ERR_FLAG, IO_BATCH, can_frame, io_load_be16, io_now_ns, io_receive_datagrams,
+                                          io_send_frames)
 from drivers.wrench_sensors.record_check cimport (RECORD_FIRST, RECORD_TAKEN, CheckParams, CheckState, Reading, judge_record)
 from drivers.wrench_sensors.sensor_output cimport SensorOutput, begin_tick, judge_ages, judge_status, write_output
 from rt_kernels.codes cimport (SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST, SENSOR_STATUS_OUT_OF_RANGE,
@@ -186,8 +186,8 @@ cdef void take_frame(Ati *ati, const can_frame *f, int64_t arrived_ns) noexcept 
         s.out.seen |= found
         s.out.corrupt_total += found & SENSOR_STATUS_CORRUPT != 0
         return
-    # other devices, other opcodes, requests of somebody else
-    if f.can_id & (CAN_EFF_FLAG | CAN_RTR_FLAG) or f.can_id & ~<uint32_t>0xF != ati.p.base or opcode > SECOND_HALF or f.can_dlc == 0:
+    # other devices, other kinds of frame (flags above the identifier), other opcodes, requests of somebody else
+    if f.can_id & ~<uint32_t>0xF != ati.p.base or opcode > SECOND_HALF or f.can_dlc == 0:
         return
     s.bus_off = 0
     s.out.heard_ns = arrived_ns

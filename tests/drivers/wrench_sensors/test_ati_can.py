@@ -1,7 +1,9 @@
 """The port of ATI's sensor on CAN against a peer on a socket pair."""
 
+import gc
 import os
 import struct
+import time
 
 import pytest
 
@@ -123,22 +125,24 @@ def test_one_request_at_a_time_and_a_lost_one_is_asked_again(pair, sample):
 
 
 @pytest.mark.parametrize(
-    "frames",
+    ("frames", "damage", "lost"),
     [
-        lambda p: p.second(),
-        lambda p: (p.first(), p.first(), p.second()),
-        lambda p: (p.say(), p.second()),
-        lambda p: (p.say(), p.say()),
-        lambda p: p.send(0x0, b"1234567"),
-        lambda p: (p.first(), p.send(0x1, b"12345")),
-        lambda p: (p.second(), p.first()),
+        (lambda p: p.second(), 1, 0),
+        (lambda p: (p.first(), p.first(), p.second()), 2, 1),
+        (lambda p: (p.say(), p.second()), 1, 0),
+        (lambda p: (p.say(), p.say()), 2, 0),
+        (lambda p: p.send(0x0, b"1234567"), 1, 1),
+        (lambda p: (p.first(), p.send(0x1, b"12345")), 1, 1),
+        (lambda p: (p.second(), p.first()), 1, 0),
     ],
 )
-def test_a_half_that_no_one_waits_for_is_damage(sensors, pair, sample, frames):
+def test_a_half_that_no_one_waits_for_is_damage(sensors, pair, sample, frames, damage, lost):
+    """It ends the pair that has begun; a first half, the request too."""
     port, peer = pair
     frames(peer)
     tick(port, peer, sample)
-    assert "corrupt" in names(sample) and sample["wrench_corrupt_total"][0] >= 1
+    assert names(sample) == ({"corrupt", "lost"} if lost else {"corrupt"})
+    assert (sample["wrench_corrupt_total"][0], sample["wrench_lost_total"][0]) == (damage, lost)
     for _ in range(3):
         tick(port, peer, sample)
         peer.say()
@@ -220,7 +224,7 @@ def test_a_damaged_transport_record_and_a_far_end_that_is_gone(pair, sample):
     peer.far.send(b"short")
     peer.far.send(struct.pack("=IB3x8s", peer.base, 9, bytes(8)))
     tick(port, peer, sample)
-    assert sample["wrench_corrupt_total"][0] == 2
+    assert sample["wrench_corrupt_total"][0] == 2 and names(sample) == {"corrupt"}
     peer.far.close()
     port.read(sample)
     port.write(sample)
@@ -237,3 +241,96 @@ def test_standing_gauges_are_stale_when_that_is_asked(sensors, sample):
     peer.say()
     tick(port, peer, sample)
     assert names(sample) == {"stale"}
+
+
+@pytest.mark.parametrize(("stands_ms", "status"), [(400, set()), (900, {"stale"}), (11000, {"no_data"})])
+def test_gauges_that_stand_are_stale_since_the_first_of_them_and_moving_ones_are_not(sensors, sample, stands_ms, status):
+    """The newest sample of the set-up counts, too. Silence is no data after ten seconds."""
+    peer = AtiCanPeer()
+    port = sensors(peer, stale_ms=5000.0)
+    sensors.let_pass(port, 4500.0)
+    if stands_ms < 10000:
+        peer.say()
+        tick(port, peer, sample)
+        assert names(sample) == set()
+    sensors.let_pass(port, float(stands_ms))
+    if stands_ms < 10000:
+        peer.say()
+    tick(port, peer, sample)
+    assert names(sample) - {"lost"} == status
+    for k in range(3 if stands_ms < 10000 else 0):
+        sensors.let_pass(port, 2000.0)
+        peer.say((101 + k, 200, 300, 400, 500, 600))
+        tick(port, peer, sample)
+        assert names(sample) == set()
+
+
+def test_a_sample_is_as_old_as_its_arrival(pair, sample):
+    """Between two readings of the clock before it came and two before it was read."""
+    port, peer = pair
+    for _ in range(2):
+        sent = time.monotonic_ns()
+        peer.say()
+        came = time.monotonic_ns()
+        gc.collect()
+        before = time.monotonic_ns()
+        tick(port, peer, sample)
+        assert before - came <= sample["wrench_age_ns"][0] <= time.monotonic_ns() - sent
+
+
+def fed(**keys):
+    """A port that is never opened, its counts a thousand in a newton and ten thousand in a newton metre, one gauge for each of the six."""
+    port = AtiCanPort(link="fd:0", **KEYS, **keys)
+    port.calibrate([[float(i == k) for k in range(6)] for i in range(6)], 1000.0, 10000.0)
+    return port
+
+
+def asked(port, gauges, at_ns=0, second_ns=None):
+    """What the port makes of a request's answer: believed gauges, names of the status."""
+    assert port.ask()
+    first, second = (struct.pack("=IB3x8s", 0x7F0 | half, 8 - 2 * half, data) for half, data in (
+        (0, struct.pack(">H3h", 0, *gauges[::2])), (1, struct.pack(">3h", *gauges[1::2]))))  # fmt: skip
+    if second_ns is None:
+        records, seen = port.feed(first + second, at_ns)
+    else:
+        port.feed(first, at_ns)
+        records, seen = port.feed(second, second_ns)
+    return [values for values, _ in records], {name for name, bit in STATUS.items() if seen & bit}
+
+
+@pytest.mark.parametrize("channel", range(6))
+@pytest.mark.parametrize("sign", [1, -1])
+def test_range_of_each_channel_on_both_sides(channel, sign):
+    port = fed(jump_share=2.0)
+    for value, status in ((19_990, set()), (19_990, set()), (20_010, {"out_of_range"}), (29_000, {"out_of_range"})):
+        gauges = [100 * (k != channel) + sign * value * (k == channel) for k in range(6)]
+        assert asked(port, gauges)[1] == status
+
+
+@pytest.mark.parametrize("full", [32767, -32768])
+def test_a_gauge_at_either_end_of_its_count_is_saturated(full):
+    port = fed(jump_share=2.0)
+    assert "saturated" in asked(port, [0, 0, 0, full, 0, 0])[1]
+
+
+@pytest.mark.parametrize(("second_ns", "believed"), [(100_000_000, True), (120_000_000, False)])
+def test_the_halves_of_a_pair_come_within_their_time(second_ns, believed):
+    port = fed()
+    asked(port, [100] * 6)
+    asked(port, [100] * 6)
+    records, seen = asked(port, [100] * 6, at_ns=1_000_000_000, second_ns=1_000_000_000 + second_ns)
+    assert (records, seen) == (([(100.0,) * 6], set()) if believed else ([], {"corrupt", "lost"}))
+
+
+def test_what_jumped_while_no_sample_is_believed_is_believed_at_once_afterwards():
+    port = fed()
+    for _ in range(2):
+        asked(port, [100] * 6)
+    assert port.ask()
+    port.feed(b"", 1_000_000_000)
+    port.feed(b"", 1_001_000_000)  # lost
+    jumped = [9000] * 6
+    assert asked(port, jumped, at_ns=1_002_000_000) == ([], {"warning"})
+    assert asked(port, jumped, at_ns=1_008_000_000) == ([(9000.0,) * 6], set())
+    assert asked(port, [100] * 6, at_ns=1_009_000_000) == ([], {"corrupt"})
+    assert (port.counters()["suspect"], port.counters()["doubted"], port.counters()["lost"]) == (1, 1, 1)
