@@ -43,11 +43,39 @@ def way(line, k, value, ticks, phase="contact"):
     return np.array(found)
 
 
+def moving(line, k):
+    """Whether a value is on its way, as the snapshot has it behind the five rows of 24 numbers."""
+    return np.frombuffer(line.snapshot()["tuning"][5 * 24 * 8 :], np.int32)[k]
+
+
+def test_a_value_goes_up_as_it_goes_down(test):
+    k = number(test, "compensation.lead_factor")
+    down, up = way(test.line, k, 0.8, 40), way(assembly.simulation(test.config).line, k, 1.2, 40)
+    np.testing.assert_allclose(up - 1.0, 1.0 - down, rtol=0.0, atol=1e-14)
+
+
+def test_the_first_of_the_list_is_changed_by_its_number(test):
+    one = test.tunables[0]
+    phase = next(iter(one.phases), "contact")
+    assert give(test.line, 0, one.low, phase)["tune_answer"] == ANSWER["taken"]
+
+
+def test_a_tick_of_several_periods_counts_as_so_many(test):
+    k = number(test, "compensation.lead_factor")
+    dt = 3e-9 * test.period_ns
+    found = give(test.line, k, 0.8, periods=3)["tuned"][k]
+    assert found == pytest.approx(1.0 - test.tunables[k].rate_per_s * dt * (dt / (0.02 + dt)) ** 3, abs=1e-14)
+
+
 def test_a_value_goes_by_a_smoothed_ramp_from_the_tick_of_its_command_on(test):
     k = number(test, "compensation.lead_factor")
     one = test.tunables[k]
     period = 1e-9 * test.period_ns
-    found = way(test.line, k, 0.8, 1500)
+    assert not moving(test.line, k)
+    found = way(test.line, k, 0.8, 30)
+    assert moving(test.line, k)
+    found = np.append(found, [give(test.line, None, 0.0)["tuned"][k] for _ in range(1470)])
+    assert not moving(test.line, k)
     # independently: the ramp through three first-order low-passes of 20 ms, by scipy
     ramp = np.maximum(1.0 - one.rate_per_s * period * np.arange(1, 1501), 0.8)
     keep = period / (0.02 + period)

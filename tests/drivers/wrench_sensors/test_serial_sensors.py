@@ -61,8 +61,9 @@ def fed(cls, sensor, **keys):
     return cls(**{**sensor.KEYS, **keys})
 
 
-def bota_record(k, force=(1.0, 2.0, 3.0), status=0, temperature=30.0, period_us=1250):
-    return Bota.sealed(struct.pack("<BH6fIf", 0xAA, status, *force, 0.1, 0.2, 0.3, period_us * k % (1 << 32), temperature))
+def bota_record(k, force=(1.0, 2.0, 3.0), status=0, temperature=30.0, period_us=1250, later_us=0):
+    stamp = (period_us * k + later_us) % (1 << 32)
+    return Bota.sealed(struct.pack("<BH6fIf", 0xAA, status, *force, 0.1, 0.2, 0.3, stamp, temperature))
 
 
 # ---------------------------------------------------------------------------------------------------------------------- checksums
@@ -156,6 +157,64 @@ def test_stamps_tell_what_is_missing_old_and_repeated():
     assert port.counters()["repeated"] == 3
     records, seen = port.feed(bota_record(start + 7))
     assert len(records) == 1 and not seen
+
+
+@pytest.mark.parametrize(
+    ("later_us", "status", "lost"),
+    [
+        (1250, set(), 0),
+        (1250 + 500, set(), 0),  # nearer to one period than to two
+        (1250 + 750, {"lost"}, 1),
+        (2500, {"lost"}, 1),
+        (687, set(), 0),  # more than half a period
+        (563, {"corrupt"}, 0),
+        (1, {"corrupt"}, 0),
+        (0, set(), 0),  # the same again
+        (-1, set(), 0),
+        (-99_000, set(), 0),  # an old one
+        (-120_000, {"corrupt"}, 0),
+        (99_000, {"lost"}, 78),
+        (120_000, {"corrupt"}, 0),
+    ],
+)
+def test_a_stamp_continues_is_old_or_is_of_no_record_of_this_stream(later_us, status, lost):
+    port = fed(BotaSerialPort, Bota)
+    port.feed(b"".join(bota_record(k + 1000) for k in range(3)))
+    records, seen = port.feed(bota_record(1002, later_us=later_us))
+    assert names(seen) == status and port.counters()["lost"] == lost
+    assert len(records) == (later_us > 0 and "corrupt" not in status)
+
+
+@pytest.mark.parametrize("channel", range(3))
+@pytest.mark.parametrize(("share", "believed"), [(0.24, True), (-0.24, True), (0.3, False), (-0.3, False)])
+def test_how_far_a_channel_moves_from_record_to_record(channel, share, believed):
+    port = fed(BotaSerialPort, Bota)
+    port.feed(bota_record(1) + bota_record(2))
+    force = [1.0, 2.0, 3.0]
+    force[channel] += share * Bota.RANGES[channel]
+    assert len(port.feed(bota_record(3, force=force))[0]) == believed
+
+
+@pytest.mark.parametrize("channel", range(3))
+@pytest.mark.parametrize("sign", [1, -1])
+def test_range_of_each_channel_on_both_sides(channel, sign):
+    port = fed(BotaSerialPort, Bota, jump_share=2.0)
+    port.feed(bota_record(1) + bota_record(2))
+    for k, share, status in ((3, 0.99, set()), (4, 1.01, {"out_of_range"}), (5, 1.4, {"out_of_range"})):
+        force = [1.0, 2.0, 3.0]
+        force[channel] = sign * share * Bota.RANGES[channel]
+        records, seen = port.feed(bota_record(k, force=force))
+        assert len(records) == 1 and names(seen) == status
+
+
+def test_after_a_gap_of_the_stamps_ages_begin_anew():
+    """A device that stood still for more than a second: nothing is known of its clock from before."""
+    port = fed(BotaSerialPort, Bota)
+    for k in range(20):
+        port.feed(bota_record(k + 1), 1_000_000_000 + 1_250_000 * k)
+    for k in range(3):
+        port.feed(bota_record(2000 + k), 9_000_000_000 + 1_250_000 * k)
+    assert port.received_ns == 9_000_000_000 + 1_250_000 * 2
 
 
 def test_a_restarted_device_costs_one_record():
@@ -255,6 +314,15 @@ def test_robotiq_that_refuses_is_a_connection_error():
         peer.close()
 
 
+def test_robotiq_names_the_channels_at_full_count(lines, sample):
+    port, peer = robotiq(lines, jump_share=2.0)
+    for counts, word in (((0, 1, 2, 3, 4, 5), 0), ((0, 1, 32767, 3, -32768, 5), 0b010100)):
+        peer.say(counts=counts)
+        peer.say(counts=counts)
+        port.read(sample)
+        assert sample["wrench_device_status"][0] == word and ("saturated" in names(sample["wrench_status"][0])) == bool(word)
+
+
 def test_robotiq_full_count_is_saturated_and_beyond_the_range_is_reported():
     port = fed(RobotiqFt300Port, Robotiq, jump_share=2.0)
     port.feed(b"".join(RobotiqPeer.record(None, k) for k in (1, 2)))
@@ -272,6 +340,58 @@ def test_a_piece_of_a_stream_without_stamps_that_comes_twice_is_reported():
     assert not port.feed(b"".join(records[40:]))[1]
     stamped = fed(BotaSerialPort, Bota)  # which tells an old record by its stamp
     assert not stamped.feed(b"".join(bota_record(k, force=(1.0 + k % 3, 2.0, 3.0)) for k in range(1, 13)))[1]
+
+
+@pytest.mark.parametrize("count", [20, 45, 60])
+def test_a_piece_is_looked_for_among_the_last_sixteen_records(count):
+    port = fed(RobotiqFt300Port, Robotiq)
+    records = [RobotiqPeer.record(None, k, counts=(k, 0, 0, 0, 0, 0)) for k in range(count)]
+    port.feed(b"".join(records))
+    state = port.snapshot()
+    for back in range(1, 19):
+        port.restore(state)
+        assert names(port.feed(records[-1 - back])[1]) == ({"warning"} if back < 16 else set()), back
+
+
+def test_a_stream_without_stamps_that_stands_is_stale_since_its_first_record(lines, sample):
+    """The newest record of the set-up counts, too; one that moves is not stale."""
+    port, peer = robotiq(lines, stale_ms=5000.0)
+    first = peer.record(peer.sent - 1)
+    lines.let_pass(port, 4500.0)
+    for passed_ms, data, status in ((0.0, first, set()), (900.0, first, {"stale"}), (0.0, peer.record(7), set()), (4000.0, first, set())):
+        lines.let_pass(port, passed_ms)
+        peer.raw(data)
+        port.read(sample)
+        assert names(sample["wrench_status"][0]) - {"warning"} == status, passed_ms
+
+
+def test_a_record_that_comes_byte_by_byte_is_one(lines, sample):
+    port, peer = robotiq(lines)
+    port.read(sample)
+    before = port.counters()["records"]
+    record = peer.record(peer.sent)
+    for k in range(len(record)):
+        peer.raw(record[k : k + 1])
+        port.read(sample)
+    assert port.counters()["records"] == before + 1 and names(sample["wrench_status"][0]) == set()
+
+
+def test_a_line_at_its_end_is_gone(lines, sample):
+    """An adapter that was unplugged: reading gives nothing for ever."""
+    port, peer = robotiq(lines)
+    line, = (int(n) for n in os.listdir("/proc/self/fd") if n.isdigit() and int(n) != peer.slave and leads_to(n, peer.device))
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), line)
+    port.read(sample)
+    assert names(sample["wrench_status"][0]) == {"no_data"}
+
+
+def leads_to(number, device):
+    """Whether a descriptor of this process is of that device; one that is closed meanwhile is not."""
+    try:
+        return os.readlink(f"/proc/self/fd/{number}") == device
+    except OSError:
+        return False
 
 
 class Untimed(RobotiqFt300Port):
