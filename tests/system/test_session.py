@@ -13,8 +13,10 @@ import pytest
 from hil_server.bus.process import TelemetryProcess
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError, HilError, InternalError, UsageError, VerdictError
+from hil_server.judge import loads
 from hil_server.log.format import LogError
 from hil_server.log.reader import read_log
+from hil_server.predict import course
 from hil_server.report import run_page
 from hil_server.run import session
 from hil_server.run.session import Options, run_live, simulate
@@ -107,6 +109,49 @@ def test_a_live_run_logs_every_tick(tmp_path):
         run_live(load_test(None, of(tmp_path, "telemetry.log_every=2")), Options(out=str(tmp_path / "run"), **QUIET))
 
 
+class EnoughError(Exception):
+    """The run has come as far as the test asks."""
+
+
+@pytest.mark.parametrize(("programme", "hardware", "predictions", "asked"), [
+    ("docking", False, [], ["loads"]),
+    ("docking", False, ["run.mcap"], ["loads", "held against run.mcap"]),
+    ("docking", True, ["run.mcap"], ["signed", "loads of hardware", "legs", "delays", "held against run.mcap"]),
+    ("identify", False, ["run.mcap"], []),
+    ("identify", True, [], ["signed"]),
+])  # fmt: skip
+def test_what_a_stand_is_asked_before_its_devices_are_touched(tmp_path, monkeypatch, caplog, programme, hardware, predictions, asked):
+    """Of hardware its signature; where there will be contact the loads, on hardware also legs and delays; then the run is held against its
+    prediction."""
+    caplog.set_level(logging.INFO)
+    seen = []
+
+    def part(word):
+        return lambda *_: seen.append(word) or [f"note on {word}"]
+
+    def held(config, logs):
+        seen.append(f"held against {', '.join(logs)}")
+        return "held"
+
+    def enough(config):
+        raise EnoughError("held" if config == "held" else "as given")
+
+    monkeypatch.setattr(session.narrowing, "demand_signed", lambda *_: seen.append("signed"))
+    monkeypatch.setattr(session.leg_record, "demand", part("legs"))
+    monkeypatch.setattr(session, "_delays_known", part("delays"))
+    monkeypatch.setattr(loads, "allowed", lambda config, logs, on_hardware, why: part("loads of hardware" if on_hardware else "loads")())
+    monkeypatch.setattr(course, "held_against", held)
+    monkeypatch.setattr(session, "tared", enough)
+    stand = [f'test.stand="{SHIPPED / "stands" / "ethercat_stand.toml"}"'] if hardware else []
+    config = load_test(SHIPPED / "programmes" / f"{programme}.toml", of(tmp_path, *stand))
+    with pytest.raises(EnoughError, match="held" if "held against run.mcap" in asked else "as given"):
+        run_live(config, Options(out=str(tmp_path / "run"), predictions=predictions, report=False))
+    assert seen == asked
+    assert [line.getMessage() for line in caplog.records if "note on" in line.getMessage()] == [
+        f"note on {word}" for word in asked if word.split()[0] in ("loads", "legs", "delays")
+    ]
+
+
 @pytest.mark.parametrize("desk", [False, True])
 def test_a_rehearsal_is_no_hardware(tmp_path, monkeypatch, caplog, desk):
     """It may be flown again, no line asks a person to start it; a desk of its own goes with it, one that lasts is left."""
@@ -126,6 +171,31 @@ def test_a_rehearsal_is_no_hardware(tmp_path, monkeypatch, caplog, desk):
     assert "again" in settings.commands and Path(settings.desk) == (tmp_path if desk else tmp_path / "run") / "desk.json"
     assert Path(settings.desk).exists() is desk
     assert "waiting for the command start" not in caplog.text and f"log {tmp_path / 'run' / 'run.mcap'}" in caplog.text
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_flight_is_flown_again_when_that_was_asked_for_and_its_record_is_whole(tmp_path, monkeypatch, complete):
+    class Asked:
+        def __init__(self, block):
+            self.asked = None
+
+        def look(self):
+            first, self.asked = self.asked is None, (3.0, 1.0)
+            return first
+
+    close, told = session._close_record, []
+
+    def closed(telemetry, facts, lost):
+        told.append(facts)
+        return close(telemetry, facts, lost) | ({} if complete else {"complete": False, "reasons": ["no room"]})
+
+    monkeypatch.setattr(session, "Wish", Asked)
+    monkeypatch.setattr(session, "_close_record", closed)
+    config = load_test(None, of(tmp_path, "guidance.auto_start=false"))
+    summary = session._fly(config, Options(out=str(tmp_path / "run"), **QUIET), None)
+    assert (told[0]["end"], told[0]["exit_code"]) == ("again", 0)
+    assert summary.get("again") == ((3.0, 1.0) if complete else None)
+    assert summary["record_lost"] == ("" if complete else "no room") and summary["complete"] is complete
 
 
 # ------------------------------------------------------------------------------------------------------------------ simulated
