@@ -143,6 +143,8 @@ TARGETS: dict[str, Target] = {
     "session": _target("hil_server/run/session.py", "tests/system/test_session.py",
                        "tests/system/test_branch.py::test_what_follows_is_what_followed",
                        "tests/system/test_end_of_time.py::test_an_error_of_the_supervisor_leads_the_platform_home_and_keeps_the_record"),
+    "claim": _target("hil_server/run/claim.py", "tests/system/test_one_stand_one_run.py"),
+    "drive_channels": _target("drivers/drives/drive_channels.py", "tests/drivers/drives/test_drive_channels.py"),
     "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/drives/test_can_axes.py", modules=("drivers.drives.cyclic_axes",)),
     "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/drives/test_can_axes.py"),
     "cia408": _target("drivers/drives/cia408.pyx", "tests/drivers/drives/test_can_axes.py"),

@@ -93,14 +93,27 @@ def test_what_is_claimed_of_hardware(tmp_path):
     assert claim.places(free) == []
 
 
-def test_an_address_that_another_program_has_is_named_by_its_key(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        config = load_test(None, [*of(tmp_path), f"telemetry.command={address}"])
-        with pytest.raises(DeviceError, match=rf"telemetry.command: another program listens on {address}"), claim.claimed(config):
+@pytest.mark.parametrize("kind", ["tcp://127.0.0.1:{}", "tcp://*:{}", "ipc://{}"])
+def test_an_address_that_another_program_has_is_named_by_its_key(tmp_path, kind):
+    if kind.startswith("ipc"):
+        place = str(tmp_path / "socket")
+        taken = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        taken.bind(place)
+        taken.listen()
+    else:
+        taken = socket.create_server(("127.0.0.1", 0))
+        place = taken.getsockname()[1]
+    address = kind.format(place)
+    config = load_test(None, [*of(tmp_path), f"telemetry.command={address}"])
+    with taken, pytest.raises(DeviceError, match=rf"telemetry.command: another program listens on {re.escape(address)}"):
+        with claim.claimed(config):
             pass
     with claim.claimed(config):
         pass
+
+
+def test_an_address_of_which_nothing_is_known_here_is_left_to_the_bus():
+    assert claim._free("tcp://192.0.2.1:9770") and claim._free("inproc://bus") and claim._free("tcp://127.0.0.1:*")
 
 
 def test_a_page_of_somebody_else_is_not_flown_with(tmp_path, monkeypatch, capfd):
