@@ -171,7 +171,8 @@ def test_blocked_axes_get_the_word_that_takes_their_power(bus):
     assert [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs] == [0x0F, 0x0F, 0, 0x0F, 0x0F, 0x0F]
 
 
-@pytest.mark.parametrize(("outputs", "bits", "size"), [([5, 4], 0b110000, 1), ([9, 3], 0b10_0000_1000, 2)])
+@pytest.mark.parametrize(("outputs", "bits", "size"), [([5, 4], 0b110000, 1), ([9, 3], 0b10_0000_1000, 2), ([0, -1], 1, 1),
+                                                       ([-1, 0], 1, 1)])
 def test_the_outputs_of_the_watchdog_are_where_their_slave_has_them(bus, outputs, bits, size):
     layout = replace(LAYOUT, image=120 + size, watchdog=120, watchdog_bytes=size)
     one = bus(ticks=0, layout=layout, watchdog_slave=6, watchdog_outputs=outputs)

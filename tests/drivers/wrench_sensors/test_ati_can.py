@@ -198,6 +198,18 @@ def test_saturation_is_reported_before_the_jump_is_believed(pair, sample):
     assert list(sample["wrench_raw"][0]) == peer.wrench((32767, 200, 300, 400, 500, 600))
 
 
+@pytest.mark.parametrize(("kind", "controller", "expected"), [
+    (CRTL, 0x10, {"warning"}), (CRTL, 0x20, {"warning"}), (CRTL, 0x01, {"corrupt"}), (CRTL, 0x04, set()), (PROT, 0x31, {"corrupt"}),
+    (BUSERROR, 0x00, {"corrupt"}), (RESTARTED, 0x31, set()),
+])  # fmt: skip
+def test_what_an_error_frame_of_the_controller_says(pair, sample, kind, controller, expected):
+    port, peer = pair
+    peer.raw(ERROR | kind, bytes([0, controller, 0, 0, 0, 0, 0, 0]))
+    peer.say()
+    tick(port, peer, sample)
+    assert names(sample) == expected and sample["wrench_corrupt_total"][0] == ("corrupt" in expected)
+
+
 def test_error_frames_and_bus_off_are_reported_and_end(pair, sample):
     port, peer = pair
     peer.raw(ERROR | PROT, bytes(8))
