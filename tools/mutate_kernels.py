@@ -198,7 +198,7 @@ TERM = re.compile(r"(?:^| )\| [A-Z][A-Z0-9_]+\b")
 NUMBER = re.compile(r"(?<![\w.\[])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.\]])")
 WHOLE = re.compile(r"(?<=[=<>] )(\d+)(?=u?(?:$|[\s:)]))")
 PAUSE = re.compile(r"\s*\w+\.(?:sleep|join)\([\d.]+\)$")
-LIMIT = re.compile(r"\b(?:\w+\.)*(p\.[a-z_]+(?:\[\w+\])?)(?![\w.\[(])")
+LIMIT = re.compile(r"\b(?:\w+\.)*(p(?:\.[a-z_]+)+(?:\[\w+\])?)(?![\w.\[(])")
 HEAD = re.compile(r"^(\s*)(?:cdef|cpdef|def)\b.*?(\w+)\(")
 
 
@@ -527,6 +527,9 @@ def report(picked: dict[str, list[Mutant]], results: dict[str, dict[str, str]]) 
     print(f"{tried} mutants, {len(open_ones)} survived without a reason")
     for name, mutant in open_ones:
         print(f"  {name} line {mutant.number + 1}: {mutant.key}")
+    for name in picked:
+        for key in kept.get(name, {}).keys() - {m.key for m in mutants_of(TARGETS[name].source)}:
+            print(f"  {name}: a reason for no mutant: {key}")
     return 1 if open_ones else 0
 
 
