@@ -56,13 +56,14 @@ def test_only_a_stand_that_rests_after_a_trip_recovers(day, when):
     assert STATE["recovering"] not in s["safety_state"] and s["safety_state"][-1] == STATE["held"]
 
 
-def test_setpoints_go_to_where_the_legs_are_inside_the_limits(day):
-    """A drive that lost its power lets its leg sink by 80 mm and is enabled again while the recovery runs; the frames are checked in
-    `day`."""
+@pytest.mark.parametrize("bit", ["not_enabled", "hydraulics_blocked"])
+def test_setpoints_go_to_where_the_legs_are_inside_the_limits(day, bit):
+    """A drive that lost its power, or whose blocking valve has closed, lets its leg sink by 80 mm and is enabled again while the recovery
+    runs; the frames are checked in `day`."""
     sunk, enabled = 0.08, ASKED + 400  # the setpoint needs 0.3 s for the way
 
     def change(s):
-        s["drive_status"][TRIP:enabled, 3] = mask("drive_status", "not_enabled")
+        s["drive_status"][TRIP:enabled, 3] = mask("drive_status", bit)
         s["measured_leg"][TRIP:, 3] -= sunk * np.clip((np.arange(len(s) - TRIP)) / 500.0, 0.0, 1.0)
         s["leg_demand"][ASKED:] = s["measured_leg"][ASKED:]  # as the guidance does: the achieved pose
 
