@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import struct
+import threading
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -314,6 +315,25 @@ def test_an_error_without_an_abort_code_is_named():
     node = node_of(SimpleNamespace(sdo_read=Mock(side_effect=LostError("no answer"))))
     with pytest.raises(DriveSetupError, match="failed: LostError no answer"):
         node.read(0x607D, 1, -4, "lowest position")
+
+
+def test_entries_of_a_mapping_have_index_sub_index_and_bits():
+    objects = {}
+    slave = SimpleNamespace(sdo_write=lambda index, sub, data: objects.__setitem__((index, sub), data), sdo_read=lambda *at: objects[at])
+    node_of(slave).set_pdo(0x1601, 0x1C12, [(0x60FE, 1, 32), (0x607A, 0, 32)])
+    assert [struct.unpack("<I", objects[0x1601, place])[0] for place in (1, 2)] == [0x60FE0120, 0x607A0020]
+
+
+def test_frames_run_as_long_as_their_thread_does(monkeypatch):
+    session, _ = session_in(monkeypatch)
+    assert not session.running
+    over = threading.Event()
+    session._keeper = threading.Thread(target=over.wait)
+    session._keeper.start()
+    assert session.running
+    over.set()
+    session._keeper.join()
+    assert not session.running
 
 
 def test_mapped_objects_are_read_from_the_frames_once_they_run():
