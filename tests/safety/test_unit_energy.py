@@ -207,7 +207,7 @@ def test_what_a_unit_may_give_is_the_balance_of_its_tank(stage, quiet, keys):
     s = quiet(n, kinetic_energy=ENERGY)
     s["signal_analog"][:, :6] = (0.4 * np.sin(k / (250.0 + 40.0 * np.arange(6))) * np.sin(k / 900.0)) ** 2
     s["signal_analog"][950:960, 2] = np.nan
-    s["signal_discrete"] = np.where((k[:, 0] // 700) % 3 > 0, RUNS, 0)
+    s["signal_discrete"] = np.where((k[:, 0] // 1000) % 3 > 0, RUNS, 0)
     s["periods"][::7] = 2
     s["V_TA"][:, 0] = SPEED
     s["motion"][slice(*OPENED)] = CODES["motion"]["follow_profile"]
