@@ -87,8 +87,10 @@ TARGETS: dict[str, Target] = {
     "berthing": _target("rt_kernels/guidance/berthing.pyx", "tests/guidance/test_berthing.py"),
     "recovery": _target("rt_kernels/recovery.pxd", "tests/safety/test_recovery.py", "tests/guidance/test_stand_phases.py",
                         modules=("rt_kernels.safety.limits", "rt_kernels.guidance.docking")),
-    "recoverer": _target("hil_server/run/recovery.py", "tests/system/test_recovery.py",
-                         "--deselect=tests/system/test_recovery.py::test_every_fault_of_the_stand_in_process_that_trips_is_recovered_from"),
+    "recoverer": _target("hil_server/run/recovery.py", *(f"tests/system/test_recovery.py::test_{name}" for name in (
+        "a_recovery_has_the_devices_set_up_once_and_is_told", "a_recovery_that_is_given_up_says_what_stands_and_a_later_one_is_another",
+        "a_recovery_that_begins_nothing_says_why", "no_record_is_missed_however_many_came_and_none_is_seen_twice",
+        "devices_that_are_being_set_up_are_not_begun_again_and_one_that_fails_leaves_the_others"))),
     "unit_energy": _target("rt_kernels/safety/unit_energy.pyx", "tests/safety/test_unit_energy.py::test_what_a_unit_may_give_is_the_"
                            "balance_of_its_tank", "tests/safety/test_unit_energy.py"),
     "tuning": _target("rt_kernels/tuning.pxd", "tests/loop/test_tuning.py", modules=("rt_kernels.loop", "rt_kernels.tuning")),
