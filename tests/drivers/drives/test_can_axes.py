@@ -680,6 +680,15 @@ def test_random_ticks_against_a_plain_twin(drives, sample, kind, seed):
             line.beat(1, 2, 4, 5, 6)
 
 
+@pytest.mark.parametrize("mild", [0x1A37, 0x1337])  # a limit is touched; a valve is at its end
+def test_of_words_that_are_no_fault_the_newest_is_told(drives, sample, mild):
+    line = Ticks(drives, sample, valve_saturated_bit=8)
+    line.tick(first=[(3, mild), (3, 0x12B7)])
+    assert sample["drive_device_status"][0, 2] == 0x12B7
+    line.tick(first=[(3, 0x12B7), (3, mild)])
+    assert sample["drive_device_status"][0, 2] == mild
+
+
 def test_first_heartbeat_is_waited_for_from_the_first_tick(drives, sample):
     sample["time_ns"] = 7_000_000_000
     line = Ticks(drives, sample, first=1)
