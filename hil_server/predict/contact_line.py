@@ -55,6 +55,8 @@ OPEN: dict[str, dict[str, Any]] = {
                "leg_balance_n": 0.0, **dict.fromkeys(Course.__annotations__)},  # the course is of another contact
     "wrench": {"range_force_n": [1e8] * 3, "range_moment_n_m": [1e8] * 3},
 }
+# of the flight, not of one contact: joints are as at its start, what an arm holds is free
+OF_THE_FLIGHT: dict[str, Any] = {"joint_changes": [], "grasp_port": ""}
 OF_THE_DEVICE = ("bias_counts", "broken_wire_counts", "saturation_counts")  # of the real sensor, not of its physics
 STAND_LIMITS = Limits(force_limit_n=[1e8] * 3, moment_limit_n_m=[1e8] * 3, start_tolerance_m=0.02)
 PLANT_STEP_S = 5e-5
@@ -312,7 +314,8 @@ def contact_test(test: Assembly, mode: Mode, compensator: Compensator | None, as
     document["dynamics"] = {"part": registry.FREE_BODIES, "range_max_m": 1000.0, "integrator": _integrator(test)}
     if moves(test):
         name, own = config.part("dynamics")
-        document["dynamics"] = {"part": name, **own, "range_max_m": 1000.0, **({"joint_changes": []} if "joint_changes" in own else {})}
+        without = {key: empty for key, empty in OF_THE_FLIGHT.items() if key in own}
+        document["dynamics"] = {"part": name, **own, "range_max_m": 1000.0, **without}
     document["commands"] = {"part": registry.FILLED["commands"]}
     if config.part("control")[0] != registry.FILLED["control"]:
         document["control"] = {"part": registry.FILLED["control"]}  # its thrust is that of the vehicles

@@ -58,6 +58,16 @@ by unit wrenches through both trees (M^-1 of the implicit step), u* = -0.1/h tim
 with the velocities they have. An impulse, of a latch or of a lock, is the mean of its first tick: it is in that tick's torques and
 wrenches.
 
+Held: with `grasp_port` the target craft has an arm whose end E holds the active craft, as it is there when the loop closes, by such a
+wrench at and in E, beside the measured one between the ports; latched ports take the place of the grasp. The guidance leads the arm by the
+twist [v; w] of A (of E in its own axes) against the root of the target craft that it asks for in `operator_rate`:
+
+    q'_r = J^T (J J^T + lambda^2 S)^-1 [v_E; w]      v_E = v + w x (p_E - p_A)
+
+with the damping near singularities of `rt_kernels.dynamics.manipulator.resolved_rate`, all alike no faster than their drives: rates of the
+references of the servos between E and the root. So in the arm mode `hand`; `single_joint` moves one of them, `limp`: none pulls; in the
+others they hold. A camera has the axes of A.
+
 Control: every thruster pushes where it is, `wheel_torque` turns the wheels, and what is left of the control wrench (which is the resultant
 of all of them for a rigid craft) acts at and in C on the body that carries the control (`Craft.control_body`, else the root). A root that
 bends is a floating frame: a wrench on it would act on all of its mass at once, and bend nothing.
@@ -66,7 +76,7 @@ With an orbit every body feels the difference of gravity to the origin of N and 
 momentum before and half after the step, joints and modes with the first.
 
 Frames: N inertial, or without rotation on a reference orbit; C, V centres of mass of the active and the target craft, axes of their roots;
-A and T their ports. Units SI; wrenches force first, twists linear first.
+A and T their ports; E the port that holds. Units SI; wrenches force first, twists linear first.
 Sources: mixed forward and inverse dynamics: Meng and Han 2007, sections 3-5; recursion: `rt_kernels.multibody.flexible_recursion`; orbit:
 `rt_kernels.dynamics.orbit`.
 """
@@ -87,8 +97,10 @@ from rt_kernels.algebra.values cimport (Mat3, Pose, Quat, Twist, Vec3, Wrench, a
                                         quat_multiply, quat_of, rotate, rotate_back, sub, to_matrix, transposed, turned, twist, twist_of,
                                         vec, wrench, wrench_of, wrench_sum, xyz, xyzw)
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.codes cimport (COMMAND_JOINT, DYNAMICS_STATUS_JOINT_ENERGY, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED,
-                               MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
+from rt_kernels.codes cimport (ARM_MODE_HAND, ARM_MODE_LIMP, ARM_MODE_SINGLE_JOINT, COMMAND_JOINT, DYNAMICS_STATUS_JOINT_ENERGY,
+                               DYNAMICS_STATUS_NEAR_SINGULAR, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED, MOTION_CLOSE_LOOP,
+                               MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, RATE_FRAME_END_EFFECTOR, RATE_FRAME_TARGET)
+from rt_kernels.dynamics.manipulator.resolved_rate cimport ARM_JOINTS, damped_rates
 from rt_kernels.dynamics.orbit cimport (Orbit, Reference, Tide, drift_reference, fill_orbit, gradient, gradient_moment,
                                         kick_reference, start_reference, tide)
 from rt_kernels.dynamics.profile cimport Profile, follow
@@ -134,6 +146,9 @@ cdef enum:
 
 cdef double DRIFT_SHARE = 0.1      # share of the drift of a latched pose that is taken back in a tick
 cdef double DRIFT_RATE_MAX = 0.01  # and how fast at most, m/s and rad/s
+cdef double ARM_LENGTH = 5.0       # of S and of the singular values, m
+cdef double SIGMA_0 = 0.05         # below this singular value the rates of an arm are damped
+cdef double LAMBDA_0 = 0.05        # by this at a singularity
 
 
 # a frame on a body, body axes
@@ -232,10 +247,12 @@ cdef struct Params:
     Change change[MAX_CHANGES]
     Load load[MAX_LOADS]
     Profile profile[MAX_PROFILES]
+    Place grasp                 # E, on the target craft
+    int arm[ARM_JOINTS]         # joints of the target craft that move it, from the root on
+    int n_arm                   # 0: it has no arm
     int n_changes
     int n_loads
     int n_profiles
-    int unused
 
 cdef struct JointState:
     int mode
@@ -269,13 +286,13 @@ cdef struct PairState:
     CraftState craft[2]
     Reference reference
     double V_TA[6]              # of the previous tick, for the acceleration
-    Pose join_X_TA              # relative pose at the moment of latching
-    Wrench latch                # joined: wrench on the target craft, at and in T
-    int joined
+    Pose X_held                 # of A in the place of the target craft that holds it, T or E, as it was taken
+    Wrench latch                # wrench on the target craft, at and in that place
+    int joined                  # 1: T holds it
     unsigned int done           # bits: changes of joints that have been made
     double entered[MAX_PHASES]  # run time at which a phase was entered first
     unsigned int seen           # bits: phases that were
-    int unused
+    int grasped                 # 1: E holds it
 
 cdef struct Flat:
     Params params
@@ -288,6 +305,9 @@ cdef struct Actuators:
     const double *wheel_torque
     const double *joint_target
     uint64_t joints             # bits: those that it commands
+    const double *arm_rate      # of the references of the joints that the guidance leads
+    uint64_t led                # bits: these
+    uint64_t limp               # and those whose servos do not pull
 
 # of one evaluation; nothing of it lives longer than a tick
 cdef struct Work:
@@ -303,7 +323,6 @@ cdef struct Work:
     unsigned char known[MAX_V]
     double torque[MAX_JOINTS]
     Mat3 R                      # axes of the root in N
-    Mat3 R_port                 # axes of the port's body in N
     Vec3 force                  # on the craft, N axes
     Vec3 moment                 # about c
     Pose X_port                 # port in N
@@ -322,6 +341,9 @@ cdef struct Work:
 cdef struct Self:
     Flat flat
     Work work[2]
+    double arm_rate[MAX_JOINTS]  # of this tick
+    uint64_t led
+    uint64_t limp
     int modes                   # modal coordinates that are channels, of both craft
     int width[10]               # of the record's channels, and of all of them
     int channels
@@ -589,13 +611,15 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const Actuat
     """Forces, what is known, and what springs and dampers add to the inertia of each joint over the step."""
     cdef const Joint *joint
     cdef JointState *j
-    cdef double x, v, k, d, force, servo, more, more_rate, beyond, e, reference = 0.0, rate = 0.0
-    cdef bint commanded
+    cdef double x, v, k, d, force, servo, more, more_rate, beyond, e, led_from = 0.0, reference = 0.0, rate = 0.0
+    cdef bint commanded, led, limp
     cdef int i
     for i in range(p.n_joints):
         joint = &p.joint[i]
         j = &s.joint[i]
         commanded = j.mode == JOINT_MODE_DRIVEN and (own.joints >> i) & 1
+        led = j.mode == JOINT_MODE_DRIVEN and (own.led >> i) & 1
+        limp = j.mode == JOINT_MODE_DRIVEN and (own.limp >> i) & 1
         x = j.angle
         v = s.v[joint.iv]
         beyond = j.beyond
@@ -613,11 +637,18 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const Actuat
             if j.yields:
                 begin_path(joint, j, w, v, j.target, j.duration - j.elapsed, h)
                 j.yields = 0
-            if commanded and not driven_by_torque(joint):
+            if led:
+                path(j, j.elapsed, &led_from, &rate)
+                take_target(joint, j, led_from + h * own.arm_rate[i], h)
+            elif limp:
+                j.target, j.duration = x, 0.0
+            elif commanded and not driven_by_torque(joint):
                 take_target(joint, j, own.joint_target[i], h)
             j.elapsed += h
             j.since += h
             path(j, j.elapsed, &reference, &rate)
+            if led:
+                rate = (reference - led_from) / h
             if j.profile > 0:
                 profile_of(w, j, j.since, &more, &more_rate)
                 reference += more
@@ -639,7 +670,7 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const Actuat
             force = -k * (x - joint.angle) - d * v
             if joint.wheel >= 0:
                 force += own.wheel_torque[joint.wheel]
-            elif j.mode == JOINT_MODE_DRIVEN:
+            elif j.mode == JOINT_MODE_DRIVEN and not limp:
                 servo = joint.servo_stiffness * (reference - x) + joint.servo_damping * (rate - v)
                 if driven_by_torque(joint):
                     # as it is in the middle of the step
@@ -774,19 +805,25 @@ cdef void load_named_bodies(const Params *p, const PairState *s, Work *w, const 
         load_body(craft, &w[load.craft], load.place.body, load.place.p, mul(x, mat_vec(R, load.f)), mul(x, mat_vec(R, load.m)))
 
 
-cdef void load_contact(const CraftParams *p, const CraftState *s, Work *w, double sign, Vec3 x, Wrench F) noexcept nogil:
-    """The wrench sign F (N axes) at the point x of N on the body of the port. For both craft alike: their sum is 0."""
-    cdef Wrench *on = &w.f_ext[p.port.body]
-    cdef Vec3 r = port_arm(p, s, w, x)
+cdef void load_contact(const CraftState *s, Work *w, int body, double sign, Vec3 x, Wrench F) noexcept nogil:
+    """The wrench sign F (N axes) at the point x of N on a body. For both craft alike: their sum is 0."""
+    cdef Wrench *on = &w.f_ext[body]
+    cdef Mat3 R = body_axes(w, body)
+    cdef Vec3 r = body_arm(s, w, body, x)
     w.force = add(w.force, mul(sign, F.f))
     w.moment = add(w.moment, mul(sign, add(cross(sub(x, s.c), F.f), F.m)))
-    on.f = add(on.f, mul(sign, mat_transposed_vec(w.R_port, F.f)))
-    on.m = add(on.m, mul(sign, mat_transposed_vec(w.R_port, add(cross(r, F.f), F.m))))
+    on.f = add(on.f, mul(sign, mat_transposed_vec(R, F.f)))
+    on.m = add(on.m, mul(sign, mat_transposed_vec(R, add(cross(r, F.f), F.m))))
 
 
-cdef inline Vec3 port_arm(const CraftParams *p, const CraftState *s, const Work *w, Vec3 x) noexcept nogil:
-    """From the origin of the port's body to the point x of N, N axes."""
-    return sub(sub(x, vec(s.q)), mat_vec(w.R, vec(w.model.body[p.port.body].pose)))
+cdef inline Mat3 body_axes(const Work *w, int body) noexcept nogil:
+    """Axes of a body in N."""
+    return mat_multiply(w.R, mat(w.model.body[body].pose + 3))
+
+
+cdef inline Vec3 body_arm(const CraftState *s, const Work *w, int body, Vec3 x) noexcept nogil:
+    """From the origin of a body to the point x of N, N axes."""
+    return sub(sub(x, vec(s.q)), mat_vec(w.R, vec(w.model.body[body].pose)))
 
 
 cdef void load_control(const CraftParams *p, const CraftState *s, Work *w, const Actuators *own) noexcept nogil:
@@ -886,7 +923,6 @@ cdef void begin(const Params *p, const CraftParams *craft, CraftState *s, const 
     move(w.model, s.q, s.v)
     place_in_root(w.model)
     w.R = to_matrix(X_NR.q)
-    w.R_port = mat_multiply(w.R, mat(w.model.body[craft.port.body].pose + 3))
     # centre of mass in the root, and the port
     put(rotate_back(X_NR.q, sub(s.c, X_NR.p)), w.whole.centre)
     w.X_port = compose(X_NR, place_pose(w, &craft.port))
@@ -916,7 +952,6 @@ cdef void begin_middle(const Params *p, const CraftParams *craft, CraftState *s,
     place_in_root(w.model)
     cdef Pose X_NR = pose(w.at.q)
     w.R = to_matrix(X_NR.q)
-    w.R_port = mat_multiply(w.R, mat(w.model.body[craft.port.body].pose + 3))
     w.X_port = compose(X_NR, place_pose(w, &craft.port))
     load_control(craft, &w.at, w, own)
     if p.orbit.parameter > 0.0:
@@ -1006,20 +1041,22 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     see_craft(craft, s, w)
 
 
-cdef Twist predicted_twist(const CraftParams *p, const CraftState *s, Work *w, Vec3 x, double h) noexcept nogil:
-    """Twist, N axes, of the point of the port's body that is at x, with the rates at the end of the step."""
+cdef Twist predicted_twist(const CraftParams *p, const CraftState *s, Work *w, int body, Vec3 x, double h) noexcept nogil:
+    """Twist, N axes, of the point of a body that is at x, with the rates at the end of the step."""
+    cdef Mat3 R = body_axes(w, body)
     cdef Twist V
     cdef int i
     for i in range(p.nv):
         w.tau_out[i] = s.v[i] + h * w.a[i]
-    twist_in_tree(w.model, p.port.body, w.tau_out, <double *>&V)
-    cdef Vec3 w_N = mat_vec(w.R_port, V.w)
-    return twist_of(add(mat_vec(w.R_port, V.v), cross(w_N, port_arm(p, standing(p, s, w), w, x))), w_N)
+    twist_in_tree(w.model, body, w.tau_out, <double *>&V)
+    cdef Vec3 w_N = mat_vec(R, V.w)
+    return twist_of(add(mat_vec(R, V.v), cross(w_N, body_arm(standing(p, s, w), w, body, x))), w_N)
 
 
-cdef void add_mobility(const CraftParams *p, const CraftState *s, Work *w, Vec3 x, double *K) noexcept nogil:
-    """K += accelerations of the port's body at x under unit wrenches there, N axes, (6, 6)."""
-    cdef Vec3 r = port_arm(p, s, w, x)
+cdef void add_mobility(const CraftState *s, Work *w, int body, Vec3 x, double *K) noexcept nogil:
+    """K += accelerations of a body at x under unit wrenches there, N axes, (6, 6)."""
+    cdef Mat3 R = body_axes(w, body)
+    cdef Vec3 r = body_arm(s, w, body, x)
     cdef Wrench F
     cdef Twist A
     cdef const double *column = <const double *>&A
@@ -1027,18 +1064,18 @@ cdef void add_mobility(const CraftParams *p, const CraftState *s, Work *w, Vec3 
     for i in range(6):
         memset(&F, 0, sizeof(F))
         (<double *>&F)[i] = 1.0
-        F.m = mat_transposed_vec(w.R_port, add(F.m, cross(r, F.f)))
-        F.f = mat_transposed_vec(w.R_port, F.f)
-        respond(w.model, p.port.body, <double *>&F, <double *>&A)
-        A.w = mat_vec(w.R_port, A.w)
-        A.v = add(mat_vec(w.R_port, A.v), cross(A.w, r))
+        F.m = mat_transposed_vec(R, add(F.m, cross(r, F.f)))
+        F.f = mat_transposed_vec(R, F.f)
+        respond(w.model, body, <double *>&F, <double *>&A)
+        A.w = mat_vec(R, A.w)
+        A.v = add(mat_vec(R, A.v), cross(A.w, r))
         for j in range(6):
             K[6 * j + i] += column[j]
 
 
-cdef Twist drift_of_latch(const PairState *s, Pose X_TA) noexcept nogil:
-    """Displacement (v) and rotation (w) of A, T axes, from the pose in which it was latched."""
-    return twist_of(sub(X_TA.p, s.join_X_TA.p), logarithm(quat_multiply(X_TA.q, conjugate(s.join_X_TA.q))))
+cdef Twist drift_of_latch(const PairState *s, Pose X_PA) noexcept nogil:
+    """Displacement (v) and rotation (w) of A, axes of the place P that holds it, from the pose in which it was taken."""
+    return twist_of(sub(X_PA.p, s.X_held.p), logarithm(quat_multiply(X_PA.q, conjugate(s.X_held.q))))
 
 
 cdef inline Vec3 taken_back(Vec3 drift, double h) noexcept nogil:
@@ -1047,33 +1084,49 @@ cdef inline Vec3 taken_back(Vec3 drift, double h) noexcept nogil:
     return mul(DRIFT_SHARE / h * (DRIFT_RATE_MAX / rate if rate > DRIFT_RATE_MAX else 1.0), drift)
 
 
-cdef Wrench wrench_of_latch(const Params *p, PairState *s, Work *w, Pose X_NT, Pose X_TA) noexcept nogil:
-    """The wrench of the latches at the origin of T, N axes, after `begin` of both craft; into the state too."""
+cdef Wrench wrench_of_latch(const Params *p, PairState *s, Work *w, int body, Pose X_NP, Pose X_PA) noexcept nogil:
+    """The wrench at the origin of the place P, N axes, by which this body of the target craft holds the port A, after `begin` of both craft
+    and on top of what acts on them; into the state too."""
+    cdef int of[2]
     cdef double K[36]
     cdef double l[6]
     cdef Twist V[2]             # of A, of T
     cdef Wrench F
     cdef double h = p.period
     cdef int i, k
+    of[ACTIVE], of[TARGET] = p.craft[ACTIVE].port.body, body
     memset(K, 0, sizeof(K))
     for k in range(2):
         accelerate_craft(&p.craft[k], &s.craft[k], &w[k], NULL)
-        V[k] = predicted_twist(&p.craft[k], &s.craft[k], &w[k], X_NT.p, h)
-        add_mobility(&p.craft[k], standing(&p.craft[k], &s.craft[k], &w[k]), &w[k], X_NT.p, K)
-    # drift at the origin of T
-    cdef Twist drift = drift_of_latch(s, X_TA)
-    drift.v = sub(drift.v, cross(drift.w, X_TA.p))
+        V[k] = predicted_twist(&p.craft[k], &s.craft[k], &w[k], of[k], X_NP.p, h)
+        add_mobility(standing(&p.craft[k], &s.craft[k], &w[k]), &w[k], of[k], X_NP.p, K)
+    # drift at the origin of P
+    cdef Twist drift = drift_of_latch(s, X_PA)
+    drift.v = sub(drift.v, cross(drift.w, X_PA.p))
     # K l = (u - u*) / h, N axes
-    put(add(sub(V[ACTIVE].v, V[TARGET].v), taken_back(rotate(X_NT.q, drift.v), h)), l)
-    put(add(sub(V[ACTIVE].w, V[TARGET].w), taken_back(rotate(X_NT.q, drift.w), h)), l + 3)
+    put(add(sub(V[ACTIVE].v, V[TARGET].v), taken_back(rotate(X_NP.q, drift.v), h)), l)
+    put(add(sub(V[ACTIVE].w, V[TARGET].w), taken_back(rotate(X_NP.q, drift.w), h)), l + 3)
     cholesky(K, 6, 6)
     forward_solve(K, 6, 6, l)
     backward_solve(K, 6, 6, l)
     for i in range(6):
         l[i] /= h
     F = wrench(l)
-    s.latch = wrench_of(rotate_back(X_NT.q, F.f), rotate_back(X_NT.q, F.m))
+    s.latch = wrench_of(rotate_back(X_NP.q, F.f), rotate_back(X_NP.q, F.m))
     return F
+
+
+cdef inline Pose end_of_arm(const Params *p, const PairState *s, const Work *w) noexcept nogil:
+    """Pose of E in N, after `place_in_root`."""
+    return compose(pose(s.craft[TARGET].q), place_pose(&w[TARGET], &p.grasp))
+
+
+cdef void load_grasp(const Params *p, PairState *s, Work *w) noexcept nogil:
+    """The wrench of the grasp on both craft, on top of all other loads."""
+    cdef Pose X_NE = end_of_arm(p, s, w)
+    cdef Wrench F = wrench_of_latch(p, s, w, p.grasp.body, X_NE, compose(inverse(X_NE), w[ACTIVE].X_port))
+    load_contact(&s.craft[ACTIVE], &w[ACTIVE], p.craft[ACTIVE].port.body, -1.0, X_NE.p, F)
+    load_contact(&s.craft[TARGET], &w[TARGET], p.grasp.body, 1.0, X_NE.p, F)
 
 
 cdef void load_ports(const Params *p, const PairState *s, Work *w, Vec3 x, Wrench F) noexcept nogil:
@@ -1083,7 +1136,7 @@ cdef void load_ports(const Params *p, const PairState *s, Work *w, Vec3 x, Wrenc
         w[k].f_ext[p.craft[k].port.body] = w[k].own
         w[k].force = w[k].own_force
         w[k].moment = w[k].own_moment
-        load_contact(&p.craft[k], standing(&p.craft[k], &s.craft[k], &w[k]), &w[k], -1.0 if k == ACTIVE else 1.0, x, F)
+        load_contact(standing(&p.craft[k], &s.craft[k], &w[k]), &w[k], p.craft[k].port.body, -1.0 if k == ACTIVE else 1.0, x, F)
 
 
 cdef inline void accelerate_craft(const CraftParams *p, const CraftState *s, Work *w, double *tau_out) noexcept nogil:
@@ -1110,10 +1163,12 @@ cdef void one_step(Self *self, const Sample *o, int joined, double later) noexce
     cdef int k
     own.control, own.thrust, own.wheel_torque = wrench(o.control_A), o.thruster_A, o.wheel_torque_A
     own.joint_target, own.joints = o.joint_target, o.joint_controlled[0] | <uint64_t>o.joint_controlled[1] << 32
+    own.arm_rate, own.led, own.limp = self.arm_rate, 0, 0
     begin_craft(p, s, w, ACTIVE, &own)
     own.control, own.thrust, own.wheel_torque = wrench(o.control_T), o.thruster_T, o.wheel_torque_T
     own.joint_target += p.craft[ACTIVE].n_joints
     own.joints >>= p.craft[ACTIVE].n_joints
+    own.led, own.limp = self.led, self.limp
     begin_craft(p, s, w, TARGET, &own)
     load_named_bodies(p, s, w, o, later)
     for k in range(2):
@@ -1123,7 +1178,8 @@ cdef void one_step(Self *self, const Sample *o, int joined, double later) noexce
     X_NT = w[TARGET].X_port
     X_TA = compose(inverse(X_NT), w[ACTIVE].X_port)
     if joined and not s.joined:
-        s.join_X_TA = X_TA
+        s.X_held = X_TA
+        s.grasped = 0
     s.joined = joined
     # the measured wrench on the target craft at and in T; the active one bears the opposite at the same point
     F_T = wrench(o.F_T_corrected)
@@ -1131,7 +1187,7 @@ cdef void one_step(Self *self, const Sample *o, int joined, double later) noexce
     if p.craft[ACTIVE].second or p.craft[TARGET].second:
         # rates in the middle of the step, from the accelerations with those at its beginning
         if joined:
-            F = wrench_of_latch(p, s, w, X_NT, X_TA)
+            F = wrench_of_latch(p, s, w, p.craft[TARGET].port.body, X_NT, X_TA)
         load_ports(p, s, w, X_NT.p, F)
         for k in range(2):
             if p.craft[k].second:
@@ -1141,8 +1197,10 @@ cdef void one_step(Self *self, const Sample *o, int joined, double later) noexce
     if joined:
         for k in range(2):
             w[k].f_ext[p.craft[k].port.body] = w[k].own
-        F = wrench_of_latch(p, s, w, X_NT, X_TA)
+        F = wrench_of_latch(p, s, w, p.craft[TARGET].port.body, X_NT, X_TA)
     load_ports(p, s, w, X_NT.p, F)
+    if s.grasped:
+        load_grasp(p, s, w)
     if orbiting:
         kick_reference(&p.orbit, 0.5 * p.period, &s.reference)
         drift_reference(p.period, &s.reference)
@@ -1258,6 +1316,76 @@ cdef void start(Self *self, Pose X_TA, Twist V_TA) noexcept nogil:
             c.P = add(c.P, rotate(quat(c.q + 3), p.craft[k].p_joints))
             c.L = add(c.L, rotate(quat(c.q + 3), p.craft[k].l_joints))
         see_craft(&p.craft[k], c, &w[k])
+    if p.n_arm > 0:
+        s.grasped = 1
+        s.X_held = compose(inverse(end_of_arm(p, s, w)), w[ACTIVE].X_port)
+
+
+# ------------------------------------------------------------------------------------------------------------------------ the arm
+
+cdef double hand_rates(Self *self, const Sample *o) noexcept nogil:
+    """Rates of the arm's joints for the twist that the guidance asks for; returns the smallest singular value."""
+    cdef const Params *p = &self.flat.params
+    cdef const CraftParams *of = &p.craft[TARGET]
+    cdef const CraftState *s = &self.flat.state.craft[TARGET]
+    cdef Work *w = &self.work[TARGET]
+    cdef double J[6][ARM_JOINTS]
+    cdef double x[6]
+    cdef double rates[ARM_JOINTS]
+    cdef double sigma, share = 1.0
+    cdef Twist V
+    cdef int i, k
+    # of this state, which a checkpoint may have brought
+    for k in range(2):
+        see_craft(&p.craft[k], &self.flat.state.craft[k], &self.work[k])
+    cdef Pose X_NE = end_of_arm(p, &self.flat.state, self.work)
+    cdef Pose X_NP = X_NE if o.rate_frame == RATE_FRAME_END_EFFECTOR else self.work[ACTIVE].X_port
+    cdef Quat axes = w.X_port.q if o.rate_frame == RATE_FRAME_TARGET else X_NP.q
+    # what is asked for, at E, N axes
+    cdef Vec3 w_N = rotate(axes, vec(o.operator_rate + 3))
+    put(mul(1.0 / ARM_LENGTH, add(rotate(axes, vec(o.operator_rate)), cross(w_N, sub(X_NE.p, X_NP.p)))), x)
+    put(w_N, x + 3)
+    # twist of E for a unit rate of each joint, the root at rest
+    cdef Mat3 R = mat_multiply(to_matrix(quat(s.q + 3)), mat(w.model.body[p.grasp.body].pose + 3))
+    memset(w.tau_out, 0, of.nv * sizeof(double))
+    for k in range(p.n_arm):
+        w.tau_out[of.joint[p.arm[k]].iv] = 1.0
+        twist_in_tree(w.model, p.grasp.body, w.tau_out, <double *>&V)
+        w.tau_out[of.joint[p.arm[k]].iv] = 0.0
+        V = twist_of(mul(1.0 / ARM_LENGTH, mat_vec(R, add(V.v, cross(V.w, p.grasp.p)))), mat_vec(R, V.w))
+        for i in range(6):
+            J[i][k] = (<double *>&V)[i]
+    sigma = damped_rates(p.n_arm, SIGMA_0, LAMBDA_0, J, x, rates)
+    # all alike no faster than their drives
+    for k in range(p.n_arm):
+        if fabs(rates[k]) * share > of.joint[p.arm[k]].rate:
+            share = of.joint[p.arm[k]].rate / fabs(rates[k])
+    for k in range(p.n_arm):
+        self.arm_rate[p.arm[k]] = share * rates[k]
+    return sigma
+
+
+cdef double lead_arm(Self *self, const Sample *o) noexcept nogil:
+    """What the joints of the arm do in this tick, by its mode; returns the smallest singular value where a hand leads it, else 1."""
+    cdef const Params *p = &self.flat.params
+    cdef uint64_t bits = 0
+    cdef double sigma = 1.0
+    cdef int k
+    self.led = self.limp = 0
+    if not self.flat.state.grasped:
+        return sigma
+    for k in range(p.n_arm):
+        bits |= <uint64_t>1 << p.arm[k]
+        self.arm_rate[p.arm[k]] = 0.0
+    if o.arm_mode == ARM_MODE_LIMP:
+        self.limp = bits
+    elif o.arm_mode == ARM_MODE_HAND:
+        sigma = hand_rates(self, o)
+        self.led = bits
+    elif o.arm_mode == ARM_MODE_SINGLE_JOINT and 0 <= o.arm_target < p.n_arm:
+        self.arm_rate[p.arm[o.arm_target]] = o.operator_rate[0]
+        self.led = bits
+    return sigma
 
 
 # ---------------------------------------------------------------------------------------------------------------------- the tick
@@ -1327,7 +1455,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     cdef Work *w = self.work
     cdef int n = sample.periods
     cdef int i, k
-    cdef double elapsed
+    cdef double elapsed, sigma = 1.0
     cdef Pose X_TA
     cdef Twist drift
     cdef Vec3 P = xyz(0.0, 0.0, 0.0)
@@ -1343,19 +1471,21 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     if sample.motion == MOTION_FREE or sample.motion == MOTION_JOINED:
         # what acts on the craft, over the true elapsed time
         change_modes(p, s, w, sample)
+        sigma = lead_arm(self, sample)
         for i in range(n):
             one_step(self, sample, sample.motion == MOTION_JOINED, -p.period * (n - 1 - i))
             if i == n - 1:
                 record_loads(p, w, &record)
             end_step(self)
         X_TA = compose(inverse(w[TARGET].X_port), w[ACTIVE].X_port)
-        if s.joined:
-            put_pose(s.join_X_TA, sample.X_TA)
-            memset(sample.V_TA, 0, sizeof(sample.V_TA))
+        if s.joined or s.grasped:
             put_wrench(s.latch, record.latch_wrench)
-            drift = drift_of_latch(s, X_TA)
+            drift = drift_of_latch(s, X_TA if s.joined else compose(inverse(end_of_arm(p, s, w)), w[ACTIVE].X_port))
             record.latch_drift[0] = norm(drift.v)
             record.latch_drift[1] = norm(drift.w)
+        if s.joined:
+            put_pose(s.X_held, sample.X_TA)
+            memset(sample.V_TA, 0, sizeof(sample.V_TA))
         else:
             put_pose(X_TA, sample.X_TA)
             put_twist(relative_twist(w[TARGET].X_port, w[TARGET].V_port, w[ACTIVE].X_port, w[ACTIVE].V_port), sample.V_TA)
@@ -1394,6 +1524,8 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     if self.modes:
         record_modes(p, s, self.modes, aux + self.channels)
     sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.keys.range_max, s.joined)
+    if sigma < SIGMA_0:
+        sample.dynamics_status |= DYNAMICS_STATUS_NEAR_SINGULAR
     for k in range(2):
         sample.joint_energy[k] = s.craft[k].joint_energy
         if not s.craft[k].joint_energy <= p.keys.joint_energy_max:
@@ -1494,6 +1626,8 @@ cdef class TwoCrafts(StagePart):
     PARAMETERS = (
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
         Parameter("target_port", "str", "-", "docking port of the target craft", DOCKING),
+        Parameter("grasp_port", "str", "-", "port of the target craft, at the end of its arm, that holds the active craft as it is there "
+                  "when the loop closes; the guidance leads the arm. Empty: nothing holds it", ""),
         Parameter("joint_changes", "tables", "-", "changes of the modes of joints: craft, joint, mode, event, after_s, target, time_s, "
                   "profile, amplitude", [], of=_CHANGE),
         Parameter("profiles", "tables", "-", "functions of the time since an event: name, and frequency_hz, phase_deg of a sine, or "
@@ -1553,6 +1687,7 @@ cdef class TwoCrafts(StagePart):
                 raise ValueError(f"{side} craft: mass_kg of the vehicle is {vehicle.mass_kg:.12g} kg, its bodies have "
                                  f"{p.craft[k].mass:.12g} kg: give both the same mass")
         self.trees = tuple(trees)
+        self._fill_grasp(keys["grasp_port"], vehicles.target.craft)
         _limit("joints of one degree of freedom of both craft", len(self.joints), MAX_JOINTS)
         self._fill_changes(keys["joint_changes"], profiles)
         modes = tuple(f"{side} {link.name} {number + 1}" for side, tree in zip(SIDES, trees, strict=True) for link in tree.links
@@ -1669,6 +1804,39 @@ cdef class TwoCrafts(StagePart):
         self.sensors += tuple(f"{SIDES[k]} {sensor.name}" for sensor in craft.sensors)
         self.interfaces += tuple(f"{SIDES[k]} {interface.name}" for interface in craft.interfaces)
         return tree
+
+    def _fill_grasp(self, name, craft):
+        """The port that holds, and the joints between it and the root that have a servo; which of them a command moves singly."""
+        cdef Params *p = &self.c.flat.params
+        cdef CraftParams *of = &p.craft[TARGET]
+        cdef FlexibleTree tree = self.trees[TARGET]
+        cdef Joint *joint
+        cdef int i
+        if not name:
+            return
+        if p.craft[ACTIVE].second or of.second:
+            raise ValueError("grasp_port: a craft has a step of second order, limit first order")
+        if craft is None:
+            raise ValueError(f"grasp_port: {name!r} of a target craft of one body, limit a craft with an arm")
+        port = craft.port(name)
+        place = f"{port.body}:{port.node}"
+        _fill_place(&p.grasp, tree, (place, None) if place in tree.names else (port.body, port.node), port.position, port.rotation)
+        moving = _path(tree, p.grasp.body)
+        found = []
+        for i in range(of.n_joints):
+            joint = &of.joint[i]
+            if joint.body in moving and joint.wheel < 0 and joint.mode == JOINT_MODE_DRIVEN and not driven_by_torque(joint):
+                found.append(i)
+        if not 0 < len(found) <= ARM_JOINTS:
+            raise ValueError(f"grasp_port: {len(found)} joints with a servo between port {name!r} and the root, limit 1 ... {ARM_JOINTS}")
+        for i in found:
+            if of.joint[i].body in _path(tree, of.port.body):
+                raise ValueError(f"grasp_port: a joint between port {name!r} and the root moves the docking port too, limit one that "
+                                 "stands still on the root")
+            p.arm[p.n_arm] = i
+            p.n_arm += 1
+        self.COMMANDS = (*TwoCrafts.COMMANDS, Command("single_joint", numbers=tuple(range(p.n_arm)), acts=False),
+                         Command("auto_sequence", numbers=(), acts=False))
 
     def _fill_named(self, vehicles, changes):
         """`named`, `driven`, `actuators`."""
@@ -1880,7 +2048,7 @@ cdef class TwoCrafts(StagePart):
 
     def state_bounds(self):
         return {"craft.joint.mode": code_range("joint_mode"), "craft.joint.yields": FLAG, "craft.joint.sticks": FLAG,
-                "joined": FLAG, "done": WORD, "seen": WORD, "craft.joint.profile": (0, self.c.flat.params.n_profiles)}
+                "joined": FLAG, "grasped": FLAG, "done": WORD, "seen": WORD, "craft.joint.profile": (0, self.c.flat.params.n_profiles)}
 
     def fields(self):
         return self.c.flat
@@ -1897,6 +2065,15 @@ cdef class TwoCrafts(StagePart):
             _take_constants(tree, block[at:at + len(part)])
             at += len(part)
         np.asarray(self.points)[:] = np.frombuffer(block[at:]).reshape(-1, 5)
+
+
+cdef list _path(FlexibleTree tree, int body):
+    """The bodies from this one to the root."""
+    found = []
+    while body >= 0:
+        found.append(body)
+        body = tree.model.body[body].parent
+    return found
 
 
 def _number_of(profiles, name, where):

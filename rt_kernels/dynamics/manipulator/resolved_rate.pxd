@@ -47,6 +47,7 @@ cdef struct RateState:
 
 cdef void rate_step(const TreeModel *model, const RateControl *c, RateState *s, int mode, const double *command, int joint,
                     const double *q, double *rates) noexcept nogil
+cdef double damped_rates(int n, double sigma_0, double lambda_0, double J[6][ARM_JOINTS], const double *x, double *rates) noexcept nogil
 cdef void rotate_pair(double A[6][6], double V[6][6], int p, int q) noexcept nogil
 
 

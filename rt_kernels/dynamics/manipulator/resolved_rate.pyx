@@ -52,18 +52,19 @@ cdef void rotate_pair(double A[6][6], double V[6][6], int p, int q) noexcept nog
         V[k][q] = s * x + c * y
 
 
-cdef void damped_rates(const RateControl *c, RateState *s, double J[6][ARM_JOINTS], const double *x, double *rates) noexcept nogil:
-    """rates = J^T (J J^T + lambda^2)^-1 x of the row-scaled J and x, by the eigenvectors of J J^T (a fixed number of Jacobi sweeps)."""
+cdef double damped_rates(int n, double sigma_0, double lambda_0, double J[6][ARM_JOINTS], const double *x, double *rates) noexcept nogil:
+    """rates (n) = J^T (J J^T + lambda^2)^-1 x of the row-scaled J and x, by the eigenvectors of J J^T (a fixed number of Jacobi sweeps);
+    returns the smallest singular value of J."""
     cdef double A[6][6]
     cdef double V[6][6]
     cdef double y[6]
     cdef double z[6]
-    cdef double least, damping = 0.0
+    cdef double least, sigma, damping = 0.0
     cdef int i, j, k
     for i in range(6):
         for j in range(6):
             A[i][j] = 0.0
-            for k in range(c.n):
+            for k in range(n):
                 A[i][j] += J[i][k] * J[j][k]
             V[i][j] = 1.0 if i == j else 0.0
     for _ in range(SWEEPS):
@@ -74,9 +75,9 @@ cdef void damped_rates(const RateControl *c, RateState *s, double J[6][ARM_JOINT
     for i in range(1, 6):
         if A[i][i] < least:
             least = A[i][i]
-    s.sigma = sqrt(least) if least > 0.0 else 0.0
-    if s.sigma < c.sigma_0:
-        damping = c.lambda_0 * (1.0 - s.sigma / c.sigma_0)
+    sigma = sqrt(least) if least > 0.0 else 0.0
+    if sigma < sigma_0:
+        damping = lambda_0 * (1.0 - sigma / sigma_0)
         damping *= damping
     for i in range(6):
         z[i] = 0.0
@@ -87,10 +88,11 @@ cdef void damped_rates(const RateControl *c, RateState *s, double J[6][ARM_JOINT
         y[i] = 0.0
         for j in range(6):
             y[i] += V[i][j] * z[j]
-    for k in range(c.n):
+    for k in range(n):
         rates[k] = 0.0
         for i in range(6):
             rates[k] += J[i][k] * y[i]
+    return sigma
 
 
 cdef inline Vec3 limited(Vec3 a, double largest) noexcept nogil:
@@ -122,7 +124,7 @@ cdef void hand_rates(const TreeModel *model, const RateControl *c, RateState *s,
     for i in range(6):
         for k in range(c.n):
             J[i][k] = 0.0 if k == s.locked else Jacobian[i * c.n + k] * (1.0 / c.length if i < 3 else 1.0)
-    damped_rates(c, s, J, x, rates)
+    s.sigma = damped_rates(c.n, c.sigma_0, c.lambda_0, J, x, rates)
 
 
 cdef inline double braking_rate(double a, double T, double approach, double distance) noexcept nogil:
