@@ -17,7 +17,7 @@ from rt_kernels.parameters import must_be
 from rt_kernels.stewart.platform import Platform
 
 TEST_TABLES = {"test": tables.TEST, "initial_conditions": tables.INITIAL_CONDITIONS, "initial_conditions.limits": tables.CRITICALITY_LIMITS,
-               "telemetry": tables.TELEMETRY}  # fmt: skip
+               "telemetry": tables.TELEMETRY, "orbit": tables.ORBIT}  # fmt: skip
 STAND_TABLES = {"": tables.STAND, "mounting": tables.MOUNTING, "limits": tables.LIMITS, "drive_model": tables.DRIVE_MODEL,
                 "stand_model": tables.stand_model(), "platform": Platform.PARAMETERS, "safety_record": tables.SAFETY_RECORD,
                 **{role: [p for name in registry.PARTS[role] for p in narrowing.limits_of(registry.part(role, name).PARAMETERS).values()]
