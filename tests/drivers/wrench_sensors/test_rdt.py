@@ -253,6 +253,15 @@ def test_all_words_of_a_tick_are_judged(sensor, sample, words, shown, worst):
     assert names(sample) == set() and sample["wrench_device_status"][0] == 0
 
 
+@pytest.mark.parametrize("words", [(1 << 3, THRESHOLD), (THRESHOLD, 1 << 3)])
+def test_a_busy_sensor_is_no_worse_than_a_warning(sensor, sample, words):
+    port = sensor.port(variant="axia")
+    for n, word in enumerate(words, start=2):
+        sensor.send(n, n, status=word)
+    port.read(sample)
+    assert names(sample) == {"busy", "warning"} and sample["wrench_device_status"][0] == words[-1]
+
+
 def test_newest_word_lasts_while_nothing_comes(sensor, sample):
     port = sensor.port()
     sensor.send(2, 2, status=SATURATED)
