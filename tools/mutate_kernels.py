@@ -144,7 +144,8 @@ TARGETS: dict[str, Target] = {
     "ethercat_setup": _target("drivers/drives/ethercat_setup.py", "tests/drivers/drives/test_ethercat_setup.py"),
     "identity": _target("drivers/identity.py", "tests/drivers/drives/test_ethercat_setup.py", *(
         f"tests/drivers/test_identity.py::test_{name}" for name in (
-            "every_part_of_an_identity_counts", "a_key_that_a_device_does_not_say_is_none", "drives_that_say_the_same_are_named"))),
+            "every_part_of_an_identity_counts", "a_key_that_a_device_does_not_say_is_none", "a_part_that_a_device_does_not_have_is_none",
+            "drives_that_say_the_same_are_named"))),
     "session": _target("hil_server/run/session.py", "tests/system/test_session.py",
                        "tests/system/test_branch.py::test_what_follows_is_what_followed",
                        "tests/system/test_end_of_time.py::test_an_error_of_the_supervisor_leads_the_platform_home_and_keeps_the_record"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from drivers.drives.cia402 import Cia402Port
-from drivers.identity import WrongDeviceError, alike, as_toml, compare
+from drivers.identity import WrongDeviceError, alike, as_toml, compare, identity_of
 from drivers.mechanism_signals.cia401 import Cia401Port
 from drivers.simulated.stand_server_client import StandProcess
 from drivers.wrench_sensors.ati_can import AtiCanPort
@@ -47,6 +47,16 @@ def test_a_key_that_a_device_does_not_say_is_none():
     compare("node 1", 0, reported, DRIVES)
     with pytest.raises(WrongDeviceError, match="alias is 0 at the device, 5"):
         compare("node 1", 0, reported, [DRIVES[0] | {"alias": 5}])
+
+
+def test_a_part_that_a_device_does_not_have_is_none():
+    class Node:
+        def read(self, index, sub, size, meaning):
+            if sub > 2:
+                raise ConnectionError("no object")
+            return 10 * sub
+
+    assert identity_of(Node()) == {"vendor": 10, "product": 20, "revision": 0, "serial": 0}
 
 
 def test_drives_that_say_the_same_are_named():
