@@ -103,6 +103,7 @@ def flown(flight: Flight, turns: int = 0) -> Iterator[None]:
              "pysoem": lambda: ethercat_master, "messages": messages.module, "peers": lambda socket, *_: socket}  # fmt: skip
     try:
         with doors.opened(surroundings.modules(**parts)), contextlib.ExitStack() as end:
+            end.callback(surroundings.end_tasks)
             end.callback(outlive)
             actor = Actor(flight.events, flight.answers)
             end.callback(actor.end)
