@@ -264,7 +264,8 @@ def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 
 def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """A run that cannot be recorded ends at once; where the record only waits, once half of what there is room for does."""
+    """A run that cannot be recorded ends at once, unless an operator holds it on its way home; where the record only waits, once half of
+    what there is room for does."""
     if any(e.kind == "stall" and e.where != "telemetry" for e in flight.events):
         return
     half_s = 0.5 * RING_SECONDS + KEPT_S
@@ -275,7 +276,8 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
         waits = e.kind == "stall" and 1e-9 * e.amount > half_s
         lost_s = e.from_s + (half_s if waits else KEPT_S if fails else 0.0)
         if (e.kind == "kill" or fails or waits) and lost_s < flight.ran_s - 0.1:
-            if flight.ran_s > lost_s + home_s:
+            held = any(a.reply.get("ok") and a.command == "hold" and a.came_s > e.from_s for a in flight.answers)
+            if flight.ran_s > lost_s + home_s and not held:
                 yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
             given = at[log.records["command_code"] == CODES["command"]["record_lost"]]
             due_s = e.from_s + 0.5 * RING_SECONDS + REACTS_S

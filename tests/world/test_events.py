@@ -171,6 +171,8 @@ def test_a_record_that_waits_too_long_and_a_run_that_goes_on_are_seen(recovered)
     waits = replace(flight, events=[Event("stall", "telemetry", 0.0, amount=9_000_000_000)], ran_s=30.0, summary={"end": "captured"})
     assert len(list(without_record(waits, config, log))) == 3
     assert list(without_record(replace(waits, ran_s=4.5), config, log)) == []
+    holds = flight.answers[1]._replace(command="hold")
+    assert len(list(without_record(replace(waits, answers=[holds]), config, log))) == 2
     records = log.records.copy()
     ended = replace(waits, summary={"end": "record_lost"}, ran_s=15.0)
     (line,) = without_record(ended, config, SimpleNamespace(ticks=log.ticks, records=records))
