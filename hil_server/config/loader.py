@@ -81,6 +81,7 @@ def load_test(
     for name in VEHICLES:
         _inline_modes(document, name, paths[name].parent if name in paths else file.parent, labels.get(name, str(file)), faults)
     _take_model(document, file.parent, str(file), faults)
+    _take_operator(document, file.parent, str(file), faults)
     _read_files(document, file.parent, str(file), faults)
     _find_files(document, {name: path.parent for name, path in paths.items()})
     try:
@@ -112,6 +113,9 @@ def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log",
     if any(path == ("dynamics", "model") for path, _ in settings):
         document["dynamics"].pop("model_data", None)
         _take_model(document, Path(), "--set", faults)
+    if any(path == ("commands", "file") for path, _ in settings):
+        document["commands"].pop("data", None)
+        _take_operator(document, Path(), "--set", faults)
     return _checked(document, labels, faults, None, TestConfig(document, {label: text}, {}, tuple(overrides)))
 
 
@@ -171,6 +175,24 @@ def _take_model(document: Document, folder: Path, label: str, faults: list[str])
                 dynamics["model_data"] = extends.tables_of(place / dynamics["model"])
             except ConfigurationError as error:
                 faults.append(line(label, "dynamics.model", "cannot be read", dynamics["model"], limit=str(error), unit="-"))
+            return
+
+
+def _take_operator(document: Document, folder: Path, label: str, faults: list[str]) -> None:
+    """What a recorded operator's file says into the document, likewise."""
+    commands = document.get("commands")
+    if not isinstance(commands, dict) or not isinstance(commands.get("file"), str) or "data" in commands:
+        return
+    part = registry.part_of_table("commands", commands)
+    if part is None or all(p.key != "data" for p in part.PARAMETERS):
+        return
+    for place in (folder, SHIPPED):
+        if place.joinpath(commands["file"]).is_file():
+            try:
+                commands["data"] = files.read_text(place / commands["file"])
+            except (OSError, UnicodeDecodeError) as error:
+                limit = str(getattr(error, "strerror", None) or error)
+                faults.append(line(label, "commands.file", "cannot be read", commands["file"], limit=limit, unit="-"))
             return
 
 

@@ -107,7 +107,7 @@ def base_context(config: TestConfig) -> Context:
         "live": False,
         "loop_core": -1,
         "trusted": trusted_fmus.allowed(config),
-        "folders": [config.paths["test"].parent if "test" in config.paths else SHIPPED, SHIPPED],
+        "folders": [config.paths["test"].parent if "test" in config.paths else SHIPPED / "programmes", SHIPPED],
     }
     context["mechanism"] = build_part(*setup.mechanism, context)
     context["start"] = initial_conditions.start(

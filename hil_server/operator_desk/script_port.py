@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hil_server.bus.commands import CommandError, encode
 from hil_server.errors import ConfigurationError
-from hil_server.operator_desk.script import Row, load, rows_array
+from hil_server.operator_desk.script import Row, load, parse, rows_array
 from hil_server.values import Given, Value
 from rt_kernels.parameters import Parameter, TunableEntry, checked
 from rt_kernels.recorded_operator import Script
@@ -24,6 +24,7 @@ class ScriptPort(Script):
 
     PARAMETERS = (
         Parameter("file", "str", "-", "file of the recorded operator, beside the test file or among the shipped ones", None),
+        Parameter("data", "str", "-", "what stands in it: a log has it", ""),
         Parameter("command", "tables", "-", "commands by run time: time_s, command, parameter (of tune), arguments", (), of=ROW),
         *Script.PARAMETERS,
     )
@@ -32,7 +33,9 @@ class ScriptPort(Script):
     def __init__(self, *, block: SharedBlock, folders: Sequence[Path], tunables: Sequence[TunableEntry] = (), **given: Value) -> None:
         keys = checked(ScriptPort.PARAMETERS, given)
         file, rows = keys["file"], [_row(i, table) for i, table in enumerate(keys["command"])]
-        if file is not None:
+        if keys["data"]:
+            rows += parse(keys["data"], file or "commands.data")
+        elif file is not None:
             found = next((folder / file for folder in folders if (folder / file).is_file()), None)
             if found is None:
                 below = f"a file below {folders[0]} or {folders[-1]}"

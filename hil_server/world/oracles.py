@@ -270,13 +270,13 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
         return
     half_s = 0.5 * RING_SECONDS + KEPT_S
     at = 1e-9 * log.records["time_ns"]
+    held = any(a.reply.get("ok") and a.command == "hold" for a in flight.answers)
     home_s = HOME_S + float(config.setup.stages["guidance"].keys.get("recover_s", 0.0))  # type: ignore[arg-type]
     for e in flight.events:
         fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
         waits = e.kind == "stall" and 1e-9 * e.amount > half_s
         lost_s = e.from_s + (half_s if waits else KEPT_S if fails else 0.0)
         if (e.kind == "kill" or fails or waits) and lost_s < flight.ran_s - 0.1:
-            held = any(a.reply.get("ok") and a.command == "hold" and a.came_s > e.from_s for a in flight.answers)
             if flight.ran_s > lost_s + home_s and not held:
                 yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
             given = at[log.records["command_code"] == CODES["command"]["record_lost"]]

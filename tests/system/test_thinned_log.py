@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from hil_server.cli import main
-from hil_server.config import SHIPPED, load_test
+from hil_server.config import SHIPPED, TestConfig, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.judge.run import Run
 from hil_server.judge.summary import summarise
+from hil_server.line import assembly
 from hil_server.line.free_run import STATES
 from hil_server.log.reader import read_log
 from hil_server.log.record import aux_channels, record_dtype
@@ -68,6 +69,20 @@ def test_thinned_log_replays_to_the_last_bit(logs, tmp_path):
     (tmp_path / "cut.mcap").write_bytes(data[: 2 * len(data) // 3])
     cut = replay.replay(tmp_path / "cut.mcap", verify=True)
     assert cut["equal"] and 0 < cut["ticks"] < result["ticks"] and cut["incomplete"]
+
+
+def test_a_recorded_operator_is_in_the_log(tmp_path):
+    """Its file is no longer there; a log from before, which names the file alone, finds a shipped one."""
+    pins = SHIPPED / "programmes/berthing_pins.toml"
+    (tmp_path / "test.toml").write_text(f'extends = "{pins}"\n[commands]\npart = "script"\nfile = "one.csv"\n')
+    (tmp_path / "one.csv").write_text((SHIPPED / "programmes/operators/pins_aligned.csv").read_text())
+    config = load_test(tmp_path / "test.toml", ["telemetry.log_every=20", "test.duration_max_s=3"])
+    log = simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"]
+    (tmp_path / "one.csv").unlink()
+    assert replay.replay(log, verify=True)["equal"]
+    former = {**config.document["commands"], "file": "operators/pins_aligned.csv", "data": ""}
+    config = TestConfig({**config.document, "commands": former})
+    assert assembly.simulation(config).line is not None
 
 
 def test_thinned_log_of_a_unit_with_fewer_channels_replays(logs, tmp_path):
