@@ -161,14 +161,21 @@ def _inline_modes(document: Document, name: str, folder: Path, label: str, fault
         faults.append(f"{label}: {error}")
 
 
+def _naming(document: Document, role: str, key: str, into: str) -> Document | None:
+    """The table of a part in which `key` names a file whose content goes to `into`, where it is not there yet. None where it names none, or
+    the part has no `into`."""
+    table = document.get(role)
+    if not isinstance(table, dict) or not isinstance(table.get(key), str) or into in table:
+        return None
+    part = registry.part_of_table(role, table)
+    return table if part is not None and any(p.key == into for p in part.PARAMETERS) else None
+
+
 def _take_model(document: Document, folder: Path, label: str, faults: list[str]) -> None:
     """The tables of a manipulator's file into the document, likewise. A file that is not there is left to the part to name."""
-    dynamics = document.get("dynamics")
-    if not isinstance(dynamics, dict) or not isinstance(dynamics.get("model"), str) or "model_data" in dynamics:
+    dynamics = _naming(document, "dynamics", "model", "model_data")
+    if dynamics is None:
         return
-    part = registry.part_of_table("dynamics", dynamics)
-    if part is None or all(p.key != "model_data" for p in part.PARAMETERS):
-        return  # its `model` is something of its own
     for place in (folder, Path(), SHIPPED / "manipulators"):
         if place.joinpath(dynamics["model"]).is_file():
             try:
@@ -180,11 +187,8 @@ def _take_model(document: Document, folder: Path, label: str, faults: list[str])
 
 def _take_operator(document: Document, folder: Path, label: str, faults: list[str]) -> None:
     """What a recorded operator's file says into the document, likewise."""
-    commands = document.get("commands")
-    if not isinstance(commands, dict) or not isinstance(commands.get("file"), str) or "data" in commands:
-        return
-    part = registry.part_of_table("commands", commands)
-    if part is None or all(p.key != "data" for p in part.PARAMETERS):
+    commands = _naming(document, "commands", "file", "data")
+    if commands is None:
         return
     for place in (folder, SHIPPED):
         if place.joinpath(commands["file"]).is_file():
