@@ -4,10 +4,10 @@ Objects and PDOs are set at `open`, while the axes are off. `enable` comes last 
 `drivers.drives.cyclic_axes`), then the axes are led up; `disable` comes first after it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from drivers.drives.canopen_setup import DriveSetupError, Link, Node
+from drivers.drives.canopen_setup import DriveSetupError, Link, Node, unlimited
 from drivers.drives.drive_channels import CHANNEL_PARAMETERS, DriveChannels
 from drivers.drives.supervision import (
     SUPERVISION_PARAMETERS,
@@ -159,12 +159,13 @@ class AxesSession:
         """Descriptors, one per link, to which the loop copies what nodes say to a set-up beside it."""
         return [into.fileno() for into, _ in self._copies]
 
-    def set_up_again(self, axes: Sequence[int]) -> None:
+    def set_up_again(self, axes: Sequence[int], left_s: Callable[[], float]) -> None:
         """While the loop runs: the nodes of these axes from pre-operational to operational with their PDOs; it does not enable them.
+        left_s(): seconds that it may still take.
 
         The loop continues to read the links' sockets; what the nodes answer comes by its copies. Raises DriveSetupError."""
         try:
-            nodes = self._beside_loop(self._answer_s)
+            nodes = self._beside_loop(self._answer_s, left_s)
             self._set_up([(axis, nodes[axis]) for axis in axes])
         finally:
             self._end_beside()
@@ -190,13 +191,13 @@ class AxesSession:
     def _connect(self, answer_s: float) -> list[Link]:
         return [Link(name, s, answer_s) for name, s in zip(self._names, self._sockets, strict=True)]
 
-    def _beside_loop(self, answer_s: float) -> list[Node]:
+    def _beside_loop(self, answer_s: float, left_s: Callable[[], float] = unlimited) -> list[Node]:
         for _, copy in self._copies:
             while _waits(copy):  # of another set-up
                 copy.recv(FRAME_BYTES)
         self._axes.copy_to(self.copies)
         links = [_BesideLoop(copy, s) for (_, copy), s in zip(self._copies, self._sockets, strict=True)]
-        self._beside = [Link(name, link, answer_s) for name, link in zip(self._names, links, strict=True)]
+        self._beside = [Link(name, link, answer_s, left_s) for name, link in zip(self._names, links, strict=True)]
         return self._nodes(self._beside)
 
     def _end_beside(self) -> None:

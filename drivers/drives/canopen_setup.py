@@ -4,7 +4,9 @@ Sources: CiA 301 (communication objects 0x1000...0x1A00); order of a PDO set-up:
 transmission type, enable. The `canopen` library does the SDO transfers over the link's `FrameBus`.
 """
 
+import math
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from drivers.identity import identity_of
@@ -38,12 +40,18 @@ class Pdo:
     event_ms: int = 0
 
 
-class Link:
-    """One bus during set-up: a `canopen.Network` on an open socket, which stays open."""
+def unlimited() -> float:
+    """Seconds that are left, of a set-up that nothing ends."""
+    return math.inf
 
-    def __init__(self, name: str, link: FrameLink, answer_s: float):
+
+class Link:
+    """One bus during set-up: a `canopen.Network` on an open socket, which stays open. answer_s: time for an answer; left_s: for all of
+    them."""
+
+    def __init__(self, name: str, link: FrameLink, answer_s: float, left_s: Callable[[], float] = unlimited):
         self.name = name
-        self.answer_s = answer_s
+        self._answer_s, self._left_s = answer_s, left_s
         self.network = canopen.Network(FrameBus(link, name))
         self.network.NOTIFIER_CYCLE = 0.02  # how long disconnect() waits for its thread
         self.network.connect()
@@ -51,6 +59,12 @@ class Link:
     def node(self, node_id: int) -> "Node":
         """The node with that number (1...127) on this bus."""
         return Node(self, node_id)
+
+    def patience_s(self, least_s: float = 0.0) -> float:
+        """How long the next answer may take, `least_s` at least where there is time. Raises DriveSetupError when none is left."""
+        if (left_s := self._left_s()) <= 0.0:
+            raise DriveSetupError(f"{self.name}: the set-up was broken off, the recovery is over")
+        return min(max(self._answer_s, least_s), left_s)
 
     def disconnect(self) -> None:
         """Ends the set-up; the socket stays open."""
@@ -64,13 +78,13 @@ class Node:
         self.link = link
         self.id = node_id
         self._remote = link.network.add_node(node_id)
-        self._remote.sdo.RESPONSE_TIMEOUT = link.answer_s
 
     def __str__(self) -> str:
         return f"node {self.id} on {self.link.name}"
 
     def read(self, index: int, sub: int, size: int, meaning: str) -> int:
         """Value of an object; size in bytes, negative for a signed one. Raises DriveSetupError."""
+        self._remote.sdo.RESPONSE_TIMEOUT = self.link.patience_s()
         try:
             data = self._remote.sdo.upload(index, sub)
         except canopen.sdo.exceptions.SdoError as error:
@@ -81,6 +95,7 @@ class Node:
 
     def write(self, index: int, sub: int, size: int, value: int, meaning: str, optional: bool = False) -> bool:
         """Writes an object. With `optional` a node that does not have it is accepted (returns False). Raises DriveSetupError."""
+        self._remote.sdo.RESPONSE_TIMEOUT = self.link.patience_s()
         try:
             self._remote.sdo.download(index, sub, struct.pack(_FORMATS[size], value))
         except canopen.SdoAbortedError as error:
@@ -122,7 +137,7 @@ class Node:
     def await_nmt(self, state: str) -> None:
         """Waits until the node's heartbeat says `state`. Raises DriveSetupError after the time for answers, at least three heartbeats."""
         # The library believes its own command: only a state that came with a heartbeat counts.
-        end = time.monotonic() + max(self.link.answer_s, 0.5)
+        end = time.monotonic() + self.link.patience_s(least_s=0.5)
         last = "none"
         while (left := end - time.monotonic()) > 0:
             try:

@@ -475,7 +475,7 @@ cdef class RdtPort(PortPart):
         s.out.record_total = s.out.record_total > 0
         s.out.opened_ns = io_now_ns()
 
-    def recover(self):
+    def recover(self, left_s):
         """Called beside the loop while it recovers: a sensor that is silent (it restarted, another client took the stream) is asked for its
         stream again. Raises ConnectionError when the request cannot be sent."""
         if self.rdt.p.fd >= 0 and io_now_ns() - self.rdt.s.out.heard_ns > self.rdt.p.no_data_ns:

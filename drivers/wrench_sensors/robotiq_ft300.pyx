@@ -125,13 +125,14 @@ cdef class RobotiqFt300Port(SerialSensor):
         """One Modbus request and its reply's body. Raises TimeoutError without a reply, ConnectionError for one that cannot be."""
         frame = bytes([self._given["slave"], function]) + body
         self._line.write(frame + struct.pack("<H", checksum_of(frame, CRC_GENERATOR, 0)))
+        self._line.timeout = self._answer_s()
         # an exception has 5 bytes: slave, function with the error bit, code, checksum
         reply = self._line.read(5)
         if len(reply) == 5 and not reply[1] & ERROR:
             reply += self._line.read(length - 1)
         end = len(reply) - 2
         if end < 3:
-            raise TimeoutError(f"no Modbus answer from slave {self._given['slave']} within {self._given['timeout_s']} s")
+            raise TimeoutError(f"no Modbus answer from slave {self._given['slave']} within {self._line.timeout:.3g} s")
         if checksum_of(reply[:end], CRC_GENERATOR, 0) != int.from_bytes(reply[end:], "little"):
             raise ConnectionError(f"Modbus answer with a wrong checksum: {reply.hex(' ')}")
         if reply[0] != self._given["slave"] or reply[1] != function:

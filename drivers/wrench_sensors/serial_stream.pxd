@@ -72,6 +72,7 @@ cdef struct Stream:
 cdef class SerialSensor(PortPart):
     cdef Stream stream
     cdef object _line
+    cdef object _left_s                     # function: seconds that are left to set the sensor up
     cdef bint _opened                       # a line that is gone since is looked for again by `recover`
     cdef dict _given
     cdef readonly object measured_rate_hz   # of the stream, None before `measure`

@@ -23,6 +23,7 @@ believed are `stale`.
 """
 
 import contextlib
+import math
 import termios
 
 import serial
@@ -377,6 +378,7 @@ cdef class SerialSensor(PortPart):
     def open(self):
         """Sets the sensor up and waits for its first records."""
         self.close()
+        self._left_s = lambda: math.inf
         try:
             self._open_line()
             self._set_up()
@@ -389,13 +391,14 @@ cdef class SerialSensor(PortPart):
             raise self._no_stream(error) from error
         self._opened = True
 
-    def recover(self):
+    def recover(self, left_s):
         """Called beside the loop while it recovers: a sensor that is silent (it restarted, its adapter was unplugged) has its line opened
-        and is set up again. Raises ConnectionError."""
+        and is set up again. left_s(): seconds that the recovery still has. Raises ConnectionError."""
         s = &self.stream.s
         if not self._opened or self.stream.p.fd >= 0 and not s.gone and io_now_ns() - s.out.heard_ns <= self.stream.p.no_data_ns:
             return
         self.stream.p.fd = -1
+        self._left_s = left_s
         time.sleep(LEAVE_S)
         self._hang_up()
         try:
@@ -443,8 +446,15 @@ cdef class SerialSensor(PortPart):
     def _ask(self, command, answer, what):
         """Sends `command` and reads up to `answer`, over whatever else is on its way. Raises TimeoutError."""
         self._line.write(command)
+        self._line.timeout = self._answer_s()
         if not self._line.read_until(answer).endswith(answer):
-            raise TimeoutError(f"no answer to {what} within {self._given['timeout_s']} s")
+            raise TimeoutError(f"no answer to {what} within {self._line.timeout:.3g} s")
+
+    def _answer_s(self):
+        """How long the next answer may take. Raises TimeoutError when the recovery is over."""
+        if (left_s := self._left_s()) <= 0.0:
+            raise TimeoutError("the set-up was broken off, the recovery is over")
+        return min(self._given["timeout_s"], left_s)
 
     def _begin_stream(self, fewest):
         """From here on the line is read in C: forgets all state and waits for `fewest` believed records after the first ones. Returns the

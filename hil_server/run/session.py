@@ -9,6 +9,7 @@ is closed in each case, and the exit code is 130.
 
 import contextlib
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -114,11 +115,12 @@ def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> Do
         keeper = Keeper(test, facts.build_id, config.setup.telemetry.checkpoint_every_s)
         began, busy = time.perf_counter(), time.process_time()
         show, chosen, watch = Progress(test, options.quiet), Thinner(every), Watch(test.requirements)
-        stopper = Stopper(test, presses)
+        stopper, stood = Stopper(test, presses), 0
         for records in blocks(test, keeper.at_pause):
             if every > 1:
                 watch.see(records)  # the log alone does not know
             writer.write(chosen(records) if every > 1 else records)
+            stood |= int(np.bitwise_or.reduce(records["faults"]))
             while keeper.waiting:
                 writer.checkpoint(keeper.waiting.popleft())
             stopper.look()
@@ -131,7 +133,7 @@ def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> Do
     speed = {"realtime_factor": simulated / max(seconds, 1e-9), "realtime_factor_of_a_core": simulated / max(busy, 1e-9)}
     judged = {"requirements": [one.as_dict() for one in watch.results()]} if every > 1 and test.requirements else {}
     complete = writer.close(speed | judged | {"seconds": seconds, "processor_seconds": busy})
-    lost = {} if complete else _own_facts(test) | {"record_lost": "; ".join(writer.reasons)}
+    lost = {} if complete else _own_facts(test, stood) | {"record_lost": "; ".join(writer.reasons)}
     return _conclude(log, options, lost | speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1 - first}, facts, presses.count)
 
 
@@ -246,7 +248,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Documen
             if hardware and setup.stages["guidance"].keys.get("auto_start") is False:
                 command = f"hil-server command start --address {commands}"
                 _say(options, f"parked, waiting for the command start: {command}")
-            watch, wish, recoverer = RecordWatch(telemetry, test.block), Wish(test.block), Recoverer(test.block, devices)
+            watch, wish = RecordWatch(telemetry, test.block), Wish(test.block)
+            recoverer = Recoverer(test.block, devices, setup.stages["safety"].values.get("recover_limit_s", math.inf))
             stack.callback(recoverer.end)
             if begin is not None:
                 hold(test, lambda text: _say(options, text))
@@ -279,15 +282,16 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Documen
             _close_record(telemetry, test.line.clock.facts() | {"exit_code": InternalError.exit_code, "failed": failed}, "")
             raise
         watch.look()
+        recoverer.look()
         clock = test.line.clock.facts()
-        lost = _own_facts(test) if watch.reason else {}
+        lost = _own_facts(test, recoverer.stood) if watch.reason else {}
         left = {"end": lost["end"], "exit_code": lost["exit_code"], "record_lost": watch.reason} if lost else {}
         if wish.asked is not None and not lost:
             left = {"end": "again", "exit_code": 0}
         closed = _close_record(telemetry, clock | {"devices": counters(devices)} | left, watch.reason)
     extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks", "grid") if k in clock}
     extra |= {"complete": closed["complete"], "overflow": test.block.overflow, "record_lost": "; ".join(closed["reasons"])}
-    summary = _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test), facts, presses.count)
+    summary = _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test, recoverer.stood), facts, presses.count)
     again = wish.asked is not None and closed["complete"] and summary["exit_code"] != INTERRUPTED
     return summary | ({"again": wish.asked} if again else {})
 
@@ -310,12 +314,13 @@ def _close_record(telemetry: "TelemetryProcess", facts: Document, lost: str) -> 
     return {"complete": not (lost or reasons), "reasons": reasons if not lost or lost in reasons else [lost, *reasons]}
 
 
-def _own_facts(test: Assembly) -> Document:
-    """How a run ended whose log may not reach to its end: from the loop's last sample."""
+def _own_facts(test: Assembly, stood: int) -> Document:
+    """How a run ended whose log may not reach to its end: from the loop's last sample. stood: the faults of all of them, those too that a
+    recovery has cleared."""
     last = test.line.sample[0]
     ended = "tripped" if last["end_cause"] == CODES["end_cause"]["tripped"] else "record_lost"
-    names = [name for name, mask, severity, *_ in FAULTS if severity != "note" and int(last["faults"]) & mask]
-    return {"end": ended, "exit_code": 3, "ticks_run": int(last["tick"]) + 1 - int(last["missed_total"]), "faults_at_end": names}
+    names = [name for name, mask, severity, *_ in FAULTS if severity != "note" and stood & mask]
+    return {"end": ended, "exit_code": 3, "ticks_run": int(last["tick"]) + 1 - int(last["missed_total"]), "faults_stood": names}
 
 
 def tared(config: TestConfig) -> TestConfig:
@@ -434,7 +439,7 @@ def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, 
         log = Log(path, header, np.empty(0, record_dtype(header.aux_count)), {}, [str(error)])
     run = Run(log)
     found = summarise(run)
-    more = [name for name in extra.pop("faults_at_end", ()) if name not in found.faults]
+    more = [name for name in extra.pop("faults_stood", ()) if name not in found.faults]
     known = {key: extra[key] for key in ("mode", "complete", "overflow", "end", "exit_code", "record_lost") if key in extra}
     found = replace(found, **known, log=str(path), faults=[*found.faults, *more])
     summary = found.as_json() | extra | {"report": None}

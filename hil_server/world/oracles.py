@@ -156,6 +156,10 @@ def ticks(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         on_can = (here["id"] == SYNC).any()
         # what a tick says and hears, by its place in the log: CAN: hears, then SYNC and the setpoints; EtherCAT: hears, then says
         begins = (here["heard"] == 0) & (here["id"] == (SYNC if on_can else RPDO1 + 1))
+        if len(r) and r["tick"][0] > 0:  # a log whose first chunk is lost
+            logged = here["at_ns"] - here["at_ns"][begins][0] > r["time_ns"][0] - config.setup.test.period_ns // 2
+            first = np.flatnonzero(begins & logged)[0]
+            here, begins = here[first:], begins[first:]
         tick = np.cumsum(begins) - (here["heard"] == 0)
         count = min(int(begins.sum()), len(r))
         for node in np.unique(here["id"][here["id"] & ~NODE == RPDO1] & NODE):

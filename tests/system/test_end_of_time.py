@@ -154,7 +154,7 @@ def test_an_abort_before_the_first_tick_moves_nothing(tmp_path, monkeypatch):
     """The command socket answers before the loop runs: what comes there counts."""
     made, answers = session.Recoverer, []
 
-    def with_an_abort(block, devices):
+    def with_an_abort(block, *rest):
         def command():
             with Client(command=f"ipc://{tmp_path}/command", timeout_s=60.0) as client:
                 answers.append(client.command("abort"))
@@ -163,7 +163,7 @@ def test_an_abort_before_the_first_tick_moves_nothing(tmp_path, monkeypatch):
         thread.start()
         while not block.commands_waiting and thread.is_alive():
             thread.join(0.01)
-        return made(block, devices)
+        return made(block, *rest)
 
     monkeypatch.setattr(session, "Recoverer", with_an_abort)
     summary = run_live(load_test(None, of(tmp_path)), Options(out=str(tmp_path / "run"), quiet=True, report=False))

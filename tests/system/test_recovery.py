@@ -3,6 +3,7 @@ whole matrix: `tools/live_fault_matrix.py --recover`."""
 
 import logging
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from drivers.simulated.injections import BY_NAME, IN_PROCESS
 from hil_server.log.record import record_dtype
 from hil_server.log.recoveries import name_as_arguments, recovered, recoveries_of
+from hil_server.run import recovery
 from hil_server.run.recovery import LOOK_AT_ONCE, Recoverer
 from rt_kernels.codes import FAULT_MASKS
 from rt_kernels.layout import CODES
@@ -118,14 +120,15 @@ class Records:
 
 
 class Device:
-    """One that is set up again: `recover` waits until it may continue."""
+    """One that is set up again: `recover` waits until it may continue. left_s: its time, of each recovery."""
 
     def __init__(self, error=None):
-        self.recovered, self.may_end, self._error = 0, threading.Event(), error
+        self.recovered, self.may_end, self._error, self.left_s = 0, threading.Event(), error, []
         self.may_end.set()
 
-    def recover(self):
+    def recover(self, left_s):
         self.recovered += 1
+        self.left_s.append(left_s)
         self.may_end.wait()
         if self._error:
             raise self._error
@@ -144,7 +147,7 @@ def supervised(caplog):
             caplog.clear()
             return lines
 
-        return records, Recoverer(records, devices), reported
+        return records, Recoverer(records, devices, 2.0), reported
 
     return make
 
@@ -190,18 +193,40 @@ def test_a_recovery_that_begins_nothing_says_why(supervised):
     assert reported() == ["not recovered: nothing has tripped", "not recovered: the setpoints do not rest yet: ask again in a moment"]
 
 
-def test_devices_that_are_being_set_up_are_not_begun_again_and_one_that_fails_leaves_the_others(supervised):
+def test_a_recovery_that_was_given_up_has_no_time_left_and_the_next_sets_all_devices_up_after_it(supervised):
     first, second = Device(ValueError("refused")), Device()
     first.may_end.clear()
     records, recoverer, reported = supervised(first, second)
-    records.add(HELD, ("recovering", "recover", "force_limit"), HELD, ("recovering", "recover", "force_limit"))
+    records.add(HELD, ("recovering", "recover", "force_limit"))
     recoverer.look()
+    records.add(HELD, ("recovering", "recover", "force_limit"))
+    recoverer.look()
+    assert first.recovered == 1 and first.left_s[0]() <= 0.0
     first.may_end.set()
     recoverer.end()
-    assert (first.recovered, second.recovered) == (1, 1) and "Device: refused" in reported()
-    other = Recoverer(records, [object()])
+    assert (first.recovered, second.recovered) == (2, 2) and reported().count("Device: refused") == 2
+    other = Recoverer(records, [object()], 2.0)
     other.look()
     other.end()
+
+
+def test_a_set_up_may_take_what_its_recovery_may_and_nothing_after_the_end(supervised, monkeypatch):
+    now, seen, over = [100.0], [], threading.Event()
+    monkeypatch.setattr(recovery, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def set_up(left_s):
+        seen.append(left_s())
+        now[0] += 1.5
+        seen.append(left_s())
+        over.set()
+        seen.append(left_s)
+
+    records, recoverer, _ = supervised(SimpleNamespace(recover=set_up))
+    records.add(HELD, ("recovering", "recover", "force_limit"))
+    recoverer.look()
+    over.wait()
+    recoverer.end()
+    assert seen[:2] == [2.0, 0.5] and seen[2]() <= 0.0
 
 
 def test_no_record_is_missed_however_many_came_and_none_is_seen_twice(supervised):

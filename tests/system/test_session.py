@@ -321,9 +321,8 @@ def test_how_a_run_ended_whose_log_does_not_say(cause, end):
     faults = {name: (mask, severity) for name, mask, severity, *_ in FAULTS}
     note = next(name for name, (_, severity) in faults.items() if severity == "note")
     sample["end_cause"], sample["tick"], sample["missed_total"] = CODES["end_cause"][cause], 41, 2
-    sample["faults"] = faults["force_limit"][0] | faults[note][0]
-    found = session._own_facts(SimpleNamespace(line=SimpleNamespace(sample=sample)))
-    assert found == {"end": end, "exit_code": 3, "ticks_run": 40, "faults_at_end": ["force_limit"]}
+    found = session._own_facts(SimpleNamespace(line=SimpleNamespace(sample=sample)), faults["force_limit"][0] | faults[note][0])
+    assert found == {"end": end, "exit_code": 3, "ticks_run": 40, "faults_stood": ["force_limit"]}
 
 
 @pytest.fixture(scope="module")
@@ -338,10 +337,10 @@ def conclude(log, presses=0, **extra):
 @pytest.mark.parametrize(("presses", "extra", "interrupted", "code"), [
     (0, {}, False, 0),
     (1, {}, True, 130),
-    (2, {"faults_at_end": ["operator_stop"]}, True, 130),
-    (1, {"faults_at_end": ["operator_stop", "force_limit"]}, True, 0),
+    (2, {"faults_stood": ["operator_stop"]}, True, 130),
+    (1, {"faults_stood": ["operator_stop", "force_limit"]}, True, 0),
     (1, {"record_lost": "no disk", "exit_code": 3}, True, 3),
-    (0, {"faults_at_end": ["operator_stop"]}, False, 0),
+    (0, {"faults_stood": ["operator_stop"]}, False, 0),
 ])  # fmt: skip
 def test_the_exit_code_is_that_of_a_press_where_nothing_else_ended_the_run(ended, presses, extra, interrupted, code):
     summary = conclude(ended, presses, **extra)

@@ -4,6 +4,7 @@ import pytest
 
 from hil_server.config.loader import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.log.reader import read_log
 from hil_server.world.events import Event
 from hil_server.world.flight import fly
 from hil_server.world.hunter import NO_BUS
@@ -26,9 +27,37 @@ def test_a_recovery_enables_no_axis_whose_answers_are_lost(config, tmp_path):
     assert violations(fly(config, 7, tmp_path / "run", events), config) == []
 
 
+def test_answers_that_are_lost_in_one_recovery_do_not_spoil_the_next(config, tmp_path):
+    # recoveries: the recovery of 5.365 s fails, and nothing is wrong any more: ['drive_no_data', 'drive_not_enabled', 'drive_lost']
+    events = [
+        Event("inject", "drive_restart:0", 0.45, 0.5),
+        Event("command", "recover", 0.6),
+        Event("loss", "drives 0", 0.61, 1.0, direction=1),
+        Event("command", "recover", 2.8),
+    ]
+    assert violations(fly(config, 352, tmp_path / "run", events), config) == []
+
+
 def test_a_disk_that_takes_nothing_any_more_keeps_what_it_has(config, tmp_path):
     # kept: the log ends at 0.000 s, all was well until 2.000 s
     assert violations(fly(config, 9, tmp_path / "run", [Event("disk", "full", 2.0, 1e6)]), config) == []
+
+
+def test_a_log_that_has_no_tick_names_a_fault_that_was_recovered_from(config, tmp_path):
+    # causes: tripped, and names []
+    events = [
+        Event("disk", "full", 0.0236, 1e6, amount=69540),
+        Event("reorder", "drives 1", 0.0745, 0.2179, 0.1, 12286054, 1),
+        Event("command", "recover", 0.9706),
+    ]
+    flight = fly(config, 402, tmp_path / "run", events)
+    assert violations(flight, config) == [] and flight.summary["ticks"] == 0 and flight.summary["faults"] == ["records_differ"]
+
+
+def test_a_log_without_its_first_chunk_is_held_against_the_frames_of_its_ticks(config, tmp_path):
+    # ticks: node 1 is sent another setpoint than the log has at tick 84, 1417 ticks
+    flight = fly(config, 414, tmp_path / "run", [Event("disk", "full", 0.0876, 0.0985, amount=82226)])
+    assert violations(flight, config) == [] and read_log(flight.log).records["tick"][0] > 0
 
 
 def test_a_stand_without_drives_is_refused_by_its_name(tmp_path):

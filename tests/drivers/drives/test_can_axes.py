@@ -367,7 +367,9 @@ def test_node_that_lost_its_set_up_gets_it_again_beside_the_loop(stand, sample):
         until(lambda: len(lost) > 20 and not any(lost[-1]))
         process.control.inject("drive_restart", 2)
         until(lambda: "not_enabled" in lost[-1][2])
-        port.recover()
+        with pytest.raises(DriveSetupError, match="broken off, the recovery is over"):
+            port.recover(lambda: 0.0)
+        port.recover(lambda: 60.0)
         until(lambda: not any(lost[-1]))
         assert not any("not_enabled" in bits for tick in lost[20:] for i, bits in enumerate(tick) if i != 2)
     finally:
@@ -926,7 +928,7 @@ class Remote:
 
 def node_with(**answers):
     node = Node.__new__(Node)
-    node.id, node.link, node._remote = 5, SimpleNamespace(name="can0"), Remote(**answers)
+    node.id, node.link, node._remote = 5, SimpleNamespace(name="can0", patience_s=lambda: 1.0), Remote(**answers)
     return node
 
 
@@ -959,7 +961,7 @@ def test_an_emergency_counts_until_it_is_taken_back(emergencies, code):
 def test_a_node_that_beats_in_another_state_is_waited_for_no_longer_than_its_time(monkeypatch):
     now, waited = [100.0], []
     node = node_with()
-    node.link.answer_s = 2.0
+    node.link.patience_s = lambda least_s: max(2.0, least_s)
 
     def beat(left):
         waited.append(left)

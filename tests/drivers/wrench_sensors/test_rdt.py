@@ -320,14 +320,14 @@ def test_recovery_restarts_a_stream_that_was_silent(sensor, sample, first):
     assert names(sample) == {"no_data"} and sensor.requests == [(2, 0)]
     answer = threading.Thread(target=sensor.answer, args=(first,))
     answer.start()
-    port.recover()
+    port.recover(lambda: 60.0)
     answer.join()
     assert sensor.requests == [(2, 0), (2, 0)]
     sensor.send(first + 1, 1, counts=(7,) * 6)
     port.read(sample)
     assert names(sample) == set() and list(sample["wrench_raw"][0]) == [7] * 6
     assert sample["wrench_lost_total"][0] == 0 and sample["wrench_sequence"][0] == before + 2
-    port.recover()  # it is not silent: nothing is asked
+    port.recover(lambda: 60.0)  # it is not silent: nothing is asked
     sensor.send(first + 4, 2)
     port.read(sample), port.read(sample)
     assert sample["wrench_lost_total"][0] == 2, "from here on what is missing counts"

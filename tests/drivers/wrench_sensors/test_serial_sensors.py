@@ -489,7 +489,7 @@ def test_a_sensor_that_restarted_is_set_up_again_beside_the_loop(lines, sample, 
     peer.heard, sequence = b"", int(sample["wrench_sequence"][0])
     peer.streaming.clear()
     peer.begin_again()
-    port.recover()
+    port.recover(lambda: 60.0)
     until(lambda: (port.read(sample), sample["wrench_sequence"][0] > sequence)[1], os.sched_yield)  # the peer's thread streams
     assert sample["wrench_lost_total"][0] == sample["wrench_corrupt_total"][0] == 0
 
@@ -497,7 +497,7 @@ def test_a_sensor_that_restarted_is_set_up_again_beside_the_loop(lines, sample, 
 def test_a_sensor_that_speaks_is_left_alone_by_a_recovery(lines, sample):
     port, peer = bota(lines)
     peer.commands.clear()
-    port.recover()
+    port.recover(lambda: 60.0)
     peer.say()
     port.read(sample)
     assert names(sample["wrench_status"][0]) == set() and peer.commands == [] and peer.asked() == 0
@@ -510,6 +510,6 @@ def test_a_sensor_that_is_not_there_any_more_says_so_and_is_looked_for_again(lin
     assert names(sample["wrench_status"][0]) == {"no_data"}
     for _ in range(2):
         with pytest.raises(ConnectionError, match="no stream from the force sensor on /dev/pts"):
-            port.recover()
+            port.recover(lambda: 60.0)
     port.read(sample)
     assert names(sample["wrench_status"][0]) == {"no_data"}
