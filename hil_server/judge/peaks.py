@@ -75,9 +75,10 @@ def worth(run: Run, row: MomentLoads, of: Literal["force", "moment"] = "force") 
         low -= 1
     while high < rows[-1] and size[high + 1] >= 0.5 * size[at]:
         high += 1
+    what = f"{size[at]:.0f} {unit}{_kind(log.records[at], float(t[at]), of)}"
     begin, end = np.searchsorted(t, (t[at] - MEAN_S, t[at] + MEAN_S))
     if run.left_out[max(0, min(low, begin) - 1) : max(high, end)].any():
-        peak = f"{size[at]:.0f} {unit}: how long it lasts is not available: the log is thinned, {REMEDY}"
+        peak = f"{what}: how long it lasts is not available: the log is thinned, {REMEDY}"
         return cast(Worth, none | {"text": peak + blunt})
     step = log.header.period_ns * 1e-9
     lasted = float(t[high] - t[low]) + step
@@ -86,9 +87,19 @@ def worth(run: Run, row: MomentLoads, of: Literal["force", "moment"] = "force") 
     lasts = mean >= LASTS * size[at]
     word = "it lasts" if lasts else "a short peak: compare runs by the mean, steps of time and delays move the peak itself"
     half = f"above its half for {1e3 * lasted:.3g} ms ({impulse:.3g} {unit}.s)"
-    sentence = f"{size[at]:.0f} {unit}, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} {unit}: {word}{blunt}"
+    sentence = f"{what}, {half}, mean over {1e3 * MEAN_S:g} ms {mean:.0f} {unit}: {word}{blunt}"
     found = {"above_half_s": lasted, f"impulse_{key}_s": impulse, f"mean_{key}": mean, "lasts": bool(lasts), "text": sentence}
     return cast(Worth, none | found)
+
+
+def _kind(record: np.void, time_s: float, of: str) -> str:
+    """In brackets, what is no push before the capture: a pull (most of the force is along -x of T, out of the units), how long after."""
+    words = []
+    if of == "force" and record["F_T"][0] < -0.5 * np.linalg.norm(record["F_T"][:3]):
+        words.append("a pull")
+    if (since := time_s - float(record["capture_time"])) > 0.0 and record["capture_time"] >= 0.0:
+        words.append(f"{since:.3g} s after the capture")
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _largest_mean(t: np.ndarray, size: np.ndarray) -> float:

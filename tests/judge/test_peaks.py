@@ -47,6 +47,21 @@ def test_a_half_sine_lasts_and_a_spike_does_not(make_bounce, write_run):
     assert found["above_half_s"] == pytest.approx(1e-3) and "short peak" in found["text"]
 
 
+@pytest.mark.parametrize(("force", "captured_s", "words"), [
+    ((100.0, 40.0, 0.0), -1.0, "108 N, above"), ((-100.0, 40.0, 0.0), -1.0, "108 N (a pull), above"),
+    ((-40.0, 100.0, 0.0), 1.2, "108 N, above"), ((100.0, 0.0, 0.0), 1.05, "100 N (0.05 s after the capture), above"),
+    ((-100.0, 0.0, 0.0), 0.6, "100 N (a pull, 0.5 s after the capture), above")])  # fmt: skip
+def test_a_peak_that_is_no_push_before_the_capture_says_what_it_is(make_bounce, write_run, force, captured_s, words):
+    r = course(make_bounce, np.zeros(201))
+    r["F_T"][1100, :3] = force
+    if captured_s >= 0.0:
+        r["capture_time"][r["time_ns"] * 1e-9 >= captured_s] = captured_s
+    log = read_log(write_run(r))
+    run = Run(log)
+    row = max((one for one in run.peaks.rows() if one["moment"] != "stand"), key=lambda one: one["force_n"])
+    assert worth(run, row)["text"].startswith(words)
+
+
 def test_of_a_thinned_log_it_is_not_available(make_bounce, write_run):
     r = course(make_bounce, 1000.0 * np.sin(np.pi * np.arange(201) / 200.0))
     r["F_T"][:, 4] = 0.1 * r["F_T"][:, 0]
