@@ -181,9 +181,11 @@ class AxesSession:
         self._axes.keep(KEEPER_PRIORITY, self._loop_core)  # on descriptors of this session, which lives as long as its thread
 
     def _let_go(self, node: Node) -> None:
-        """Of an axis that is off: it no longer supervises the server, and takes no setpoint."""
-        node.write(0x1016, 1, 4, 0, "consumer heartbeat time of the server", optional=True)
-        node.command_nmt("PRE-OPERATIONAL")
+        """It no longer supervises the server, and takes no setpoint: one that does not answer either, and may still be enabled."""
+        try:
+            node.write(0x1016, 1, 4, 0, "consumer heartbeat time of the server", optional=True)
+        finally:
+            node.command_nmt("PRE-OPERATIONAL")
 
     def _labels(self) -> list[str]:
         return [f"node {node} on {self._names[link]}" for link, node in zip(self.axis_link, self.axis_node, strict=True)]

@@ -43,6 +43,16 @@ def test_a_disk_that_takes_nothing_any_more_keeps_what_it_has(config, tmp_path):
     assert violations(fly(config, 9, tmp_path / "run", [Event("disk", "full", 2.0, 1e6)]), config) == []
 
 
+def test_drives_whose_keeper_hangs_at_the_end_are_taken_out_of_operation(config, tmp_path):
+    # end: the last that node 1 on drives 0 gets leaves it enabled
+    events = [Event("command", "abort", 0.6), Event("stall", "drives keeper", 0.7, amount=19_000_000_000), Event("command", "recover", 1.5)]
+    flight = fly(config, 692, tmp_path / "run", events)
+    assert violations(flight, config) == []
+    said = flight.frames[(flight.frames["heard"] == 0) & (flight.frames["id"] == 0)]["data"]
+    last = {int(node): int(command) for command, node, *_ in said}
+    assert [last[node] for node in range(1, 7)] == [0x80] * 6
+
+
 def test_a_log_that_has_no_tick_names_a_fault_that_was_recovered_from(config, tmp_path):
     # causes: tripped, and names []
     events = [
