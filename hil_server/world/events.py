@@ -36,7 +36,7 @@ OTHERS = 0.3  # share of the commands that come from a second desk
 STALLED = ("server", "loop", "stand", "telemetry", "drives keeper", "desks")
 RECOVERED = 0.3  # share of what goes wrong that an operator answers with a recovery
 AGAIN, DISTURBED = 0.3, 0.4  # shares of the recoveries
-UNHEARD, TWICE, CONTRADICTED = 0.1, 0.1, 0.1  # shares of the seeds
+UNHEARD, TWICE, CONTRADICTED, WAITS, OUTDATED = 0.1, 0.1, 0.1, 0.05, 0.05  # shares of the seeds
 TOGETHER, JOINED = ("server", "telemetry", "desks"), 0.3
 ABORTED = 0.3  # share of the stalls in which the run is ended
 HAND_PERIOD_NS = 10_000_000  # of a hand controller's records
@@ -111,6 +111,14 @@ def drawn(seed: int, length_s: float, wire: str = "can") -> list[Event]:
         for name, desk in (("hold", 0), ("resume", 0), ("hold", 0), ("resume", 1)):
             found.append(Event("command", name, round(at, 4), amount=desk))
             at += draw.uniform(0.1, 1.0)
+    # and the record waits for so long that the run has to end
+    if draw.random() < WAITS:
+        found = [Event("stall", "telemetry", round(draw.uniform(0.02, 0.4 * length_s), 4), amount=round(draw.uniform(6e9, 15e9)))]
+    # and a command waits behind an abort
+    if draw.random() < OUTDATED:
+        at, held_up = draw.uniform(0.1, length_s), draw.uniform(0.15, 0.4)
+        found.append(Event("stall", "loop", round(at, 4), amount=round(1e9 * held_up)))
+        found += [Event("command", name, round(at + when * held_up, 4)) for name, when in (("abort", 0.05), ("hold", 0.1))]
     return sorted(found, key=lambda event: event.from_s)
 
 

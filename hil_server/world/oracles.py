@@ -1,5 +1,6 @@
 """What must hold of every run, whatever goes wrong in it. Each says in words what did not hold, and where."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -49,6 +50,7 @@ PASSING = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "dr
 OVER_S = 1.5  # after that what has ended is over: a node has started again, a count of losses has run out
 RECOVERED_S = 2.0  # safety.recover_limit_s where it is not given
 ENOUGH = 30  # lost records: none of them would be seen by chance
+HURT = re.compile("damaged|incomplete record")  # of what the reader of a log says
 SENDERS = ("loop", "drives keeper", "recovery", "server")
 STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 
@@ -263,8 +265,12 @@ def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     losses = [e.from_s for e in flight.events if e.kind == "kill" or (e.kind == "disk" and e.where != "short")]
     ran_s = 1e-9 * (log.records["time_ns"][-1] if log.ticks else 0)
     least = min([*losses, flight.ran_s]) - KEPT_S
-    if ran_s < least and all(e.kind != "stall" for e in flight.events):
+    if any(e.kind == "stall" for e in flight.events):
+        return
+    if ran_s < least:
         yield f"the log ends at {ran_s:.3f} s, all was well until {least + KEPT_S:.3f} s"
+    if all(e.kind != "kill" for e in flight.events) and (hurt := [words for words in log.incomplete if HURT.search(words)]):
+        yield f"the writer came to its end, and {hurt[0]}"
 
 
 def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
@@ -300,6 +306,7 @@ def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     if len(obeyed := {a.desk for a in flight.answers if a.reply.get("ok") and a.command not in ALWAYS}) > 1:
         yield f"operators {sorted(obeyed)} are obeyed, and none has left the desk"
     on_time = all(e.kind not in ("stall", "kill") for e in flight.events)
+    held_up = any(e.kind == "stall" and e.where != "loop" for e in flight.events)
     for a in flight.answers:
         code, kind = CODES["command"][a.command], a.reply.get("kind")
         within = RECOVERY_ANSWERED_S if a.command == "recover" else TAKEN_S
@@ -312,6 +319,9 @@ def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
                 yield f"{a.command} of {a.given_s:.3f} s is called taken at tick {a.reply['tick']}, and the log has it not"
             elif here.any() and a.came_s < at[here][0] - TAKEN_S:
                 yield f"{a.command} of {a.given_s:.3f} s is called taken at {a.came_s:.3f} s, before its tick"
+            for b in flight.answers:
+                if b.command == "abort" and b.reply.get("ok") and a.given_s + SEEN_S < b.reply["t"] < a.reply["t"] and not held_up:
+                    yield f"{a.command} of {a.given_s:.3f} s waited behind the abort of {b.given_s:.3f} s, and acts at {a.reply['t']:.3f} s"
         elif kind in NOT_TAKEN:
             # beside an own one of the loop's, or one of the other desk
             acts = (r["command_code"] == code) & (at > a.given_s - START_S) & (at < a.came_s + ACTS_S) & (r["command_arg"][:, 0] >= 0)

@@ -48,8 +48,8 @@ def test_drives_whose_keeper_hangs_at_the_end_are_taken_out_of_operation(config,
     events = [Event("command", "abort", 0.6), Event("stall", "drives keeper", 0.7, amount=19_000_000_000), Event("command", "recover", 1.5)]
     flight = fly(config, 692, tmp_path / "run", events)
     assert violations(flight, config) == []
-    said = flight.frames[(flight.frames["heard"] == 0) & (flight.frames["id"] == 0)]["data"]
-    last = {int(node): int(command) for command, node, *_ in said}
+    given = flight.frames[(flight.frames["heard"] == 0) & (flight.frames["id"] == 0)]["data"]
+    last = {int(node): int(command) for command, node, *_ in given}
     assert [last[node] for node in range(1, 7)] == [0x80] * 6
 
 
