@@ -15,7 +15,7 @@ The block lives in a memory file, inherited by file descriptor.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
-from rt_kernels.codes cimport COMMAND_ABORT
+from rt_kernels.codes cimport COMMAND_ABORT, COMMAND_RECORD_LOST
 from rt_kernels.host cimport atomic_fence, atomic_get, atomic_set, host_now
 from rt_kernels.memory_file cimport MemoryFile
 
@@ -67,10 +67,11 @@ cdef bint take_command(ControlBlock *block, CommandRecord *record) noexcept nogi
 
 
 cdef void void_waiting(CommandLane *lane) noexcept nogil:
-    """What waits was given by somebody who did not know of the abort: none of it may act behind it, but another abort."""
+    """What waits was given by somebody who did not know of the abort: none of it may act behind it, but another abort, and that there is no
+    record any more."""
     cdef int64_t k
     for k in range(lane.tail, atomic_get(&lane.head)):
-        if lane.slot[k % 32].code != COMMAND_ABORT:
+        if lane.slot[k % 32].code != COMMAND_ABORT and lane.slot[k % 32].code != COMMAND_RECORD_LOST:
             lane.slot[k % 32].expires_ns = COMMAND_VOID
 
 

@@ -43,6 +43,7 @@ SEEN_S = 0.1  # a run is judged by its end where the last event is so long befor
 STOPPING_FAULTS = ("drive_silent", "drive_disabled", "drive_fault", "link_silent", "sensor_silent", "signals_silent", "al_error",
                     "slave_lost", "cable_cut", "working_counter", "drive_local")  # fmt: skip
 # what a recovery begins with or without, and injections that leave nothing behind when their time is over
+RESET = ("drive_disabled", "drive_fault")  # a recovery that is under way undoes them at once
 RECOVERABLE = ("loss", "delay", "repeat", "reorder", "inject", "clock", "command")
 PASSING = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "drive_emergency", "drive_heartbeat_lost", "drive_lost",
            "link_silent", "sensor_silent", "sensor_lost", "sensor_delay", "sensor_stale", "sensor_taken_over", "signals_silent",
@@ -397,7 +398,10 @@ def silence(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         lost = e.kind == "loss" and e.share == 1.0 and e.direction != 0
         if not (injected or lost) or e.until_s - e.from_s < SILENCE_S:
             continue
-        here = (at > e.from_s + SILENCE_S) & (at < e.until_s)
+        during = (at > e.from_s) & (at < e.until_s)
+        if e.where.partition(":")[0] in RESET and (r["safety_state"][during] == STATE["recovering"]).any():
+            continue
+        here = during & (at > e.from_s + SILENCE_S)
         if (r["safety_state"][here] == STATE["following"]).any() and (r["phase"][here] < PHASE["ended"]).any():
             yield f"{e.where} is silent from {e.from_s} s, and the setpoints follow at {at[here][0]:.3f} s"
 

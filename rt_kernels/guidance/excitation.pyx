@@ -208,10 +208,11 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.guidance_fault |= GUIDANCE_FAULT_OPERATOR_STOP
     elif sample.command_code == COMMAND_RECORD_LOST and sample.command_arg[0] > 0.5:
         sample.guidance_fault |= GUIDANCE_FAULT_RECORD_REQUIRED
-    elif sample.command_code == COMMAND_RECORD_LOST and s.phase != PHASE_FAULT and s.phase != PHASE_ENDED:
+    elif sample.command_code == COMMAND_RECORD_LOST and s.phase != PHASE_ENDED:
         sample.guidance_fault |= GUIDANCE_FAULT_RECORD_LOST
-        s.end_cause = END_CAUSE_RECORD_LOST
-        s.phase = PHASE_ENDED
+        if s.phase != PHASE_FAULT:
+            s.end_cause = END_CAUSE_RECORD_LOST
+            s.phase = PHASE_ENDED
     elif (sample.command_code == COMMAND_STOP or sample.command_code == COMMAND_PARK) and (s.phase == PHASE_APPROACH
                                                                                                   or s.time < 0.0):
         s.end_cause = END_CAUSE_STOPPED

@@ -200,13 +200,16 @@ cdef inline bint latched(const Sample *o) noexcept nogil:
 
 
 cdef inline bint ends_for_record(StandState *s, Sample *o) noexcept nogil:
-    """Obeys `record_lost`. True when the run is to be parked; the trip that argument 0 asks for instead is the safety stage's."""
+    """Obeys `record_lost`. True when the run is to be parked; the trip that argument 0 asks for instead is the safety stage's. What has
+    tripped already is not recovered from: the safety stage refuses it."""
     if o.command_code != COMMAND_RECORD_LOST:
         return False
     if o.command_arg[0] > 0.5:
         o.guidance_fault |= GUIDANCE_FAULT_RECORD_REQUIRED
         return False
     o.guidance_fault |= GUIDANCE_FAULT_RECORD_LOST
+    if s.phase == PHASE_FAULT:
+        return False
     # without a record there is no test, whatever had ended it before
     s.end_cause = END_CAUSE_RECORD_LOST
     return True
@@ -255,6 +258,7 @@ cdef inline void stand_here(Sample *o, StandState *s) noexcept nogil:
 cdef inline void run_fault(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     """After a trip: frozen, while the safety stage recovers where the stand is, held when it has."""
     cdef int c = o.command_code
+    ends_for_record(s, o)
     if c == COMMAND_ABORT:
         o.guidance_fault |= GUIDANCE_FAULT_OPERATOR_STOP
     elif c == COMMAND_STOP or c == COMMAND_PARK or c == COMMAND_RECORD_LOST:

@@ -114,6 +114,13 @@ def test_nothing_that_waits_behind_an_abort_acts_after_it(latched, source):
     assert take() == CODES["command"]["recover"] and block.command_state(later) == "taken", "given by somebody who knows of the abort"
 
 
+def test_the_loss_of_the_record_acts_behind_an_abort(latched):
+    block, take = latched
+    for name in ("abort", "record_lost"):
+        block.push_command(CODES["command"][name], (), 1)
+    assert [take(), take()] == [CODES["command"]["abort"], CODES["command"]["record_lost"]]
+
+
 def test_what_became_of_a_command_is_known_until_32_others_came(latched):
     block, take = latched
     first = block.push_command(CODES["command"]["hold"])

@@ -50,6 +50,16 @@ def test_docking_trips_when_the_configuration_says_so():
     assert phases(records)[-2:] == ["fault", "ended"]
 
 
+def test_what_has_tripped_is_not_recovered_from_without_a_record():
+    at = [(4.0, lambda block: block.push_command(CODES["command"]["abort"])), (4.5, lose_record(trip=False)),
+          (4.8, lambda block: block.push_command(CODES["command"]["recover"]))]  # fmt: skip
+    records = run_line([*QUICK, "guidance.recover_s=20"], at=at)
+    last = records[-1]
+    assert CODES["command"]["recover"] in records["command_code"]
+    assert CODES["safety_state"]["recovering"] not in records["safety_state"] and phases(records)[-2:] == ["fault", "ended"]
+    assert END[int(last["end_cause"])] == "tripped" and fault_names(last["faults"]) >= {"operator_stop", "record_lost"}
+
+
 def test_a_waiting_stand_ends_at_once():
     records = run_line(["guidance.auto_start=false"], at=[(0.2, lose_record(trip=False))])
     assert phases(records) == ["idle", "ended"] and END[int(records[-1]["end_cause"])] == "record_lost"
