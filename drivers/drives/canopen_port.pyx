@@ -52,8 +52,8 @@ cdef class CanopenPort(AxesPort):
         self._session.enable()
 
     def recover(self, left_s):
-        """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest. left_s():
-        seconds that the recovery still has. Raises DriveSetupError (a ConnectionError) when a node does not take it in that time."""
+        """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest.
+        left_s(): seconds that the recovery still has. Raises DriveSetupError (a ConnectionError) when a node does not take it in that time."""
         if axes := self._cyclic.lost_set_up():
             self._session.set_up_again(axes, left_s)
 
