@@ -53,7 +53,9 @@ cdef class CanopenPort(AxesPort):
 
     def recover(self, left_s):
         """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest.
-        left_s(): seconds that the recovery still has. Raises DriveSetupError (a ConnectionError) when a node does not take it in that time."""
+
+        left_s(): seconds that the recovery still has. Raises DriveSetupError (a ConnectionError) when a node does not take it in that
+        time."""
         if axes := self._cyclic.lost_set_up():
             self._session.set_up_again(axes, left_s)
 
