@@ -43,7 +43,8 @@ class PlatformModel:
         """What inverts platform and the rest of the loop's delay, s."""
         found = self.response.lead(BAND_HZ, delay_s)
         back = np.linalg.inv(self.S)
-        return PlatformLead(self.S @ found.L1 @ back, self.S @ found.L2 @ back, np.asarray(found.left))
+        L1, L2 = (_rounded(self.S @ L @ back, digits) for L, digits in ((found.L1, 9), (found.L2, 10)))
+        return PlatformLead(L1, L2, np.asarray(found.left))
 
     def drive(self) -> DriveModel:
         """The second order with delay that is nearest to the response along the docking axis: for parts that model one drive."""
@@ -59,7 +60,13 @@ class PlatformModel:
             return np.concatenate([error.real, error.imag])
 
         w, zeta, delay = np.exp(least_squares(off, np.log([80.0, 0.8, 3e-3]), xtol=1e-12, ftol=1e-12).x)
-        return DriveModel(w / (2.0 * np.pi), float(zeta), float(delay), self.origin)
+        frequency_hz, zeta, delay = (float(_rounded(x, digits)) for x, digits in ((w / (2.0 * np.pi), 6), (zeta, 6), (delay, 9)))
+        return DriveModel(frequency_hz, zeta, delay, self.origin)
+
+
+def _rounded(x: np.ndarray, digits: int) -> np.ndarray:
+    """What a fit leaves behind these digits is of the processor: a run starts with the same bits on each."""
+    return np.round(x, digits) + 0.0  # no -0
 
 
 def platform_at(mounting: Mounting, X_TA: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,9 @@
 """Lead of the platform's six directions: the axes it is given in, what it inverts, the way through ledger, log and replay."""
 
 import math
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -91,6 +94,17 @@ def test_one_drive_is_the_nearest_along_the_docking_axis(test):
         assert abs(model - (S @ response.response(f) @ np.linalg.inv(S))[0, 0]) < 0.02
     assert entries.total_s == pytest.approx(sum(term.seconds for term in entries.terms), rel=1e-12)
     assert entries.origins()["drive"] == "configured"
+
+
+def test_a_processor_without_fused_multiplication_finds_the_same_bits(test):
+    """The C library and numpy choose by what the processor has: here they are told that it has less."""
+    print_them = (
+        "from hil_server.config import load_test; from hil_server.line import assembly; "
+        f"print(repr(assembly.simulation(load_test({PROGRAMME!r}, {STAND!r})).ledger.sums()))"
+    )
+    less = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX,-FMA4,-AVX512F", "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3 AVX F16C"}
+    found = subprocess.run([sys.executable, "-c", print_them], env=os.environ | less, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == repr(test.ledger.sums())
 
 
 def test_a_linear_stand_has_no_matrices():
