@@ -59,8 +59,8 @@ class PlatformModel:
             error = w * w / (s * s + 2.0 * zeta * w * s + w * w) * np.exp(-s * delay) - T
             return np.concatenate([error.real, error.imag])
 
-        w, zeta, delay = np.exp(least_squares(off, np.log([80.0, 0.8, 3e-3]), xtol=1e-12, ftol=1e-12).x)
-        frequency_hz, zeta, delay = (float(_rounded(x, digits)) for x, digits in ((w / (2.0 * np.pi), 6), (zeta, 6), (delay, 9)))
+        w, zeta, delay = np.exp(least_squares(off, np.log([80.0, 0.8, 3e-3]), jac="3-point", xtol=1e-15, ftol=1e-15, gtol=1e-15).x)
+        frequency_hz, zeta, delay = (float(_rounded(x, digits)) for x, digits in ((w / (2.0 * np.pi), 4), (zeta, 6), (delay, 8)))
         return DriveModel(frequency_hz, zeta, delay, self.origin)
 
 
