@@ -1000,12 +1000,19 @@ cdef bint runs_away(const Params *p, const State *s, const Sample *o) noexcept n
 cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, double dt) noexcept nogil:
     """One tick of a recovery. found: the faults of this tick alone; the latched ones stay until it ends."""
     cdef int64_t stop = found & FAULTS_STOP
+    cdef bint far[6]
     cdef int i
+    for i in range(6):
+        far[i] = not (fabs(o.following_error[i]) <= p.keys.following_max)
+        # after a jump a length far from the setpoint is no place to lead a leg to: a wrong transducer would move it there
+        if far[i]:
+            stop |= s.faults & FAULT_LEG_JUMP
     if starts_from_here(o, s.led):
         for i in range(6):
+            if far[i] and s.faults & FAULT_LEG_JUMP:
+                continue
             # a leg that its drive holds is not sent its own noise, nor after a transducer that disagrees with where it was sent
-            if not o.drive_status[i] & (DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED) and (
-                    s.led or not (fabs(o.following_error[i]) <= p.keys.following_max)):
+            if not o.drive_status[i] & (DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED) and (s.led or far[i]):
                 continue
             # a comparison with a NaN is false
             if not o.drive_status[i] & NOT_FRESH and p.leg_min[i] <= o.measured_leg[i] <= p.leg_max[i]:

@@ -97,12 +97,16 @@ def test_one_drive_is_the_nearest_along_the_docking_axis(test):
 
 
 def test_a_processor_without_fused_multiplication_finds_the_same_bits():
-    """The C library and numpy choose by what the processor has: here they are told that it has less."""
+    """The C library and numpy choose by what the processor has: here it has less for them."""
     print_them = (
         "from hil_server.config import load_test; from hil_server.line import assembly; "
         f"print(repr(assembly.simulation(load_test(None, {STAND!r})).ledger.sums()))"
     )
-    less = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX,-FMA4,-AVX512F", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4", "OPENBLAS_CORETYPE": "Nehalem"}
+    less = {
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX,-FMA4,-AVX512F",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4",
+        "OPENBLAS_CORETYPE": "Nehalem",
+    }
     found = subprocess.run([sys.executable, "-c", print_them], env=os.environ | less, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == repr(assembly.simulation(load_test(None, STAND)).ledger.sums())
 

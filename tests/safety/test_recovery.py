@@ -89,7 +89,22 @@ def test_leg_that_its_drive_holds_is_not_sent_after_a_wrong_transducer(day):
     """50 mm of offset, the drive enabled: nothing moves, the cause stands."""
     _, s = day(lambda s: s["measured_leg"].__setitem__((slice(TRIP, None), 3), s["measured_leg"][0, 3] + 0.05))
     assert (s["leg_setpoint"][REST:, 3] == s["leg_setpoint"][REST, 3]).all()
-    assert names(s["faults"][-1]) == {"following_error"} and s["safety_state"][-1] == STATE["held"]
+    assert names(s["faults"][-1]) == {"following_error", "leg_jump"} and s["safety_state"][-1] == STATE["held"]
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_leg_without_power_is_not_led_to_what_its_transducer_reads_after_a_jump(day, mended):
+    """50 mm at once; the drive comes up again where it is asked to be."""
+    back = ASKED - 50 if mended else None
+
+    def change(s):
+        s["measured_leg"][TRIP + 20 : back, 3] += 0.05
+        s["drive_status"][TRIP + 20 : ASKED + 100, 3] = mask("drive_status", "not_enabled")
+
+    _, s = day(change, leg_jump_m=0.005, recover_limit_s=2.0)
+    assert (s["leg_setpoint"][REST:, 3] == s["leg_setpoint"][REST, 3]).all()
+    assert "leg_jump" in names(s["faults"][ASKED]) and (STATE["following"] in s["safety_state"][ASKED:]) == mended
+    assert ("leg_jump" in names(s["faults"][-1])) != mended
 
 
 CAUSES = {

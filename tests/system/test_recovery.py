@@ -1,5 +1,5 @@
-"""A trip in the middle of a docking, its cause cleared, and the run led home: in process for many faults, live over the wire for one. The
-whole matrix: `tools/live_fault_matrix.py --recover`."""
+"""A trip in the middle of a docking, its cause cleared, and the run led home: in process for many faults, over the wire for one. The
+whole matrix, live: `tools/live_fault_matrix.py --recover`."""
 
 import logging
 import threading
@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 
 from drivers.simulated.injections import BY_NAME, IN_PROCESS
+from hil_server.config import load_test
+from hil_server.log.reader import read_log
 from hil_server.log.record import record_dtype
 from hil_server.log.recoveries import name_as_arguments, recovered, recoveries_of
 from hil_server.run import recovery
 from hil_server.run.recovery import LOOK_AT_ONCE, Recoverer
+from hil_server.world.events import Event
+from hil_server.world.flight import fly
+from hil_server.world.hunter import NO_BUS
+from hil_server.world.oracles import violations
 from rt_kernels.codes import FAULT_MASKS
 from rt_kernels.layout import CODES
 from tests.system.line_runs import QUICK, STOPPING, fault_names, phases, run_line
-from tools.live_fault_matrix import recover
 
 COMMAND, STATE = CODES["command"], CODES["safety_state"]
 WAITING = ("guidance.fault_s=0.1", "guidance.recover_s=20.0", "safety.recover_fresh_s=0.2", "safety.recover_limit_s=0.5",
@@ -85,12 +90,15 @@ def test_every_fault_of_the_stand_in_process_that_trips_is_recovered_from(fault)
     inside_the_limits(records)
 
 
-@pytest.mark.alone
-def test_row_of_the_live_matrix():
-    """A drive that restarts in the run has lost its set-up: it gets it again beside the loop, is enabled, the run parks, the next variant
-    captures on the same stand, and the log replays."""
-    text, good = recover(BY_NAME["drive_restart"])
-    assert good, text
+def test_a_drive_that_restarts_is_set_up_again_over_its_wire_and_the_run_parks(tmp_path):
+    """It has lost its set-up: it gets it again beside the loop, is enabled, and the log replays."""
+    config = load_test("docking", [*NO_BUS, *QUICK, "guidance.recover_s=20"])
+    events = [Event("inject", "drive_restart:2", 2.2), Event("command", "recover", 3.5), Event("command", "park", 5.5)]
+    flight = fly(config, 1, tmp_path / "run", events)
+    assert violations(flight, config) == [] and flight.summary["end"] == "tripped" and flight.summary["recovered"]
+    records = read_log(flight.log).records
+    assert phases(records)[-4:] == ["hold", "retreat", "park", "ended"] and "drive_not_enabled" in flight.summary["faults"]
+    inside_the_limits(records)
 
 
 # ----------------------------------------------------------------------------------------------- the devices' part beside the loop

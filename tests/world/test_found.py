@@ -82,6 +82,17 @@ def test_a_record_that_is_lost_after_a_trip_ends_the_run(config, tmp_path):
     assert violations(flight, config) == [] and flight.ran_s < 10.0
 
 
+def test_a_leg_that_jumped_is_not_enabled_far_from_where_it_was(config, tmp_path):
+    # frames: node 2 on drives 0: enabled at 4.3480 s, -2605 counts from where it is
+    events = [
+        Event("inject", "transducer_offset:1", 2.5208, 2.5398),
+        Event("repeat", "drives 0", 2.5328, 6.5209, 0.1, 12754613),
+        Event("command", "recover", 4.1871),
+    ]
+    flight = fly(load_test("docking", [*NO_BUS, *QUICK, "guidance.recover_s=3"]), 1839, tmp_path / "run", events)
+    assert violations(flight, config) == [] and "leg_jump" in flight.summary["faults"]
+
+
 def test_a_stand_without_drives_is_refused_by_its_name(tmp_path):
     # ended by DeviceError: virtual stand: machine: must be one of linear, hydraulic, got ''
     flight = fly(load_test("berthing", NO_BUS), 1, tmp_path / "run")
