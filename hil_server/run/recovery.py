@@ -49,9 +49,9 @@ class SetUp:
         """No answer is waited for any more but the one that is due."""
         self._until = -math.inf
 
-    def join(self) -> None:
+    def join(self, timeout_s: float | None = None) -> None:
         """Waits for its end."""
-        self._thread.join()
+        self._thread.join(timeout_s)
 
     def _run(self) -> None:
         if self._before is not None:
@@ -108,8 +108,8 @@ class Recoverer:
         elif record["command_code"] == RECOVER and state != RECOVERING:
             logger.warning("\nnot recovered: %s", why_not_begun(record))
 
-    def end(self) -> None:
+    def end(self, timeout_s: float = 5.0) -> None:
         """Breaks the devices' part off and waits for its end, so that no device is set up while it is being closed."""
         if self._set_up is not None:
             self._set_up.break_off()
-            self._set_up.join()
+            self._set_up.join(timeout_s)
