@@ -1,5 +1,8 @@
 """What `hil-server world` has found in the product, each with the fewest events that showed it."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from hil_server.config.loader import load_test
@@ -103,3 +106,9 @@ def test_silence_of_an_ethercat_line_is_noticed_as_soon_as_of_a_bus(config, tmp_
     # silence: drives 0 is silent from 1.0 s, and the setpoints follow at 1.251 s
     events = [Event("loss", "drives 0", 1.0, 2.0, direction=1)]
     assert violations(fly(config, 3, tmp_path / "run", events, wire="ethercat", force=True), config) == []
+
+
+def test_every_planted_defect_stands_in_a_text_that_is_there():
+    root = Path(__file__).resolve().parents[2]
+    for name, defect in tomllib.loads((root / "tools" / "planted_defects.toml").read_text()).items():
+        assert (root / defect["file"]).read_text().count(defect["old"]) == 1, name
