@@ -42,8 +42,8 @@ SEEN_S = 0.1  # a run is judged by its end where the last event is so long befor
 # injections after which motion must stop
 STOPPING_FAULTS = ("drive_silent", "drive_disabled", "drive_fault", "link_silent", "sensor_silent", "signals_silent", "al_error",
                     "slave_lost", "cable_cut", "working_counter", "drive_local")  # fmt: skip
-# what a recovery begins with or without, and injections that leave nothing behind when their time is over
 RESET = ("drive_disabled", "drive_fault")  # a recovery that is under way undoes them at once
+# what a recovery begins with or without, and injections that leave nothing behind when their time is over
 RECOVERABLE = ("loss", "delay", "repeat", "reorder", "inject", "clock", "command")
 PASSING = ("drive_restart", "drive_silent", "drive_disabled", "drive_fault", "drive_emergency", "drive_heartbeat_lost", "drive_lost",
            "link_silent", "sensor_silent", "sensor_lost", "sensor_delay", "sensor_stale", "sensor_taken_over", "signals_silent",
