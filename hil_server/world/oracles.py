@@ -217,7 +217,9 @@ def _al_status(here: np.ndarray, tick: np.ndarray, count: int, r: np.ndarray) ->
         ((node >= 1) & (node <= 6) & (data[:, 0] & AL_ERROR != 0), "emergency"),
     ):
         axis = np.maximum(node, 1).astype(int) - 1
-        if (off := off & (r["drive_status"][at, axis] & DRIVE[bit] == 0)).any():
+        # of a line without a slave there is no status: it is lost
+        told = np.where((node == 0) & (data[:, 2] == 0), DRIVE["lost"] | DRIVE[bit], DRIVE[bit])
+        if (off := off & (r["drive_status"][at, axis] & told == 0)).any():
             yield f"AL status 0x{data[off][0, 0]:02X} at tick {r['tick'][at[off][0]]}, and the log has no {bit}"
 
 
