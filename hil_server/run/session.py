@@ -315,11 +315,11 @@ def _close_record(telemetry: "TelemetryProcess", facts: Document, lost: str) -> 
 
 
 def _own_facts(test: Assembly, stood: int) -> Document:
-    """How a run ended whose log may not reach to its end: from the loop's last sample. stood: the faults of all of them, those too that a
-    recovery has cleared."""
+    """How a run ended whose log may not reach to its end: from the loop's last sample. stood: the faults of those before that the server
+    has seen, which a recovery may have cleared."""
     last = test.line.sample[0]
     ended = "tripped" if last["end_cause"] == CODES["end_cause"]["tripped"] else "record_lost"
-    names = [name for name, mask, severity, *_ in FAULTS if severity != "note" and stood & mask]
+    names = [name for name, mask, severity, *_ in FAULTS if severity != "note" and (stood | int(last["faults"])) & mask]
     return {"end": ended, "exit_code": 3, "ticks_run": int(last["tick"]) + 1 - int(last["missed_total"]), "faults_stood": names}
 
 

@@ -321,8 +321,9 @@ def test_how_a_run_ended_whose_log_does_not_say(cause, end):
     faults = {name: (mask, severity) for name, mask, severity, *_ in FAULTS}
     note = next(name for name, (_, severity) in faults.items() if severity == "note")
     sample["end_cause"], sample["tick"], sample["missed_total"] = CODES["end_cause"][cause], 41, 2
-    found = session._own_facts(SimpleNamespace(line=SimpleNamespace(sample=sample)), faults["force_limit"][0] | faults[note][0])
-    assert found == {"end": end, "exit_code": 3, "ticks_run": 40, "faults_stood": ["force_limit"]}
+    sample["faults"] = faults["force_limit"][0]
+    found = session._own_facts(SimpleNamespace(line=SimpleNamespace(sample=sample)), faults["moment_limit"][0] | faults[note][0])
+    assert found == {"end": end, "exit_code": 3, "ticks_run": 40, "faults_stood": ["force_limit", "moment_limit"]}
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,17 @@ def test_a_log_that_has_no_tick_names_what_stood(config, tmp_path):
     assert set(flight.summary["faults"]) == {"records_differ", "record_lost"}
 
 
+def test_a_trip_behind_a_full_ring_is_named(config, tmp_path):
+    # causes: tripped, and names ['record_lost']
+    events = [
+        Event("kill", "telemetry", 0.8054),
+        Event("command", "hold", 1.4561),
+        Event("inject", "leg_runaway:1", 10.7927, 10.7946),
+    ]
+    flight = fly(load_test("docking", [*NO_BUS, *QUICK, "guidance.recover_s=3"]), 3136, tmp_path / "run", events)
+    assert violations(flight, config) == [] and {"record_lost", "following_error"} <= set(flight.summary["faults"])
+
+
 def test_a_log_without_its_first_chunk_is_held_against_the_frames_of_its_ticks(config, tmp_path):
     # ticks: node 1 is sent another setpoint than the log has at tick 84, 1417 ticks
     flight = fly(config, 414, tmp_path / "run", [Event("disk", "full", 0.0876, 0.0985, amount=82226)])
