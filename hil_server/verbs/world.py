@@ -59,6 +59,5 @@ def run(args: argparse.Namespace) -> Document:
         result = hunt(config, seeds, args.within, print, args.force, wire=args.wire, cores=args.cores,
                       until=lambda: time.monotonic() > ends, done=done)  # fmt: skip
     speed = result.world_s / (time.monotonic() - began)
-    print(f"{sum(result.ends.values())} runs, {result.ticks} ticks, {result.world_s:.0f} s of world time, {speed:.1f} times real time: "
-          f"{dict(result.ends)}; {len(result.found)} violate something")  # fmt: skip
+    print(f"{result.in_words()}; {speed:.1f} times real time")
     return result.as_json() | {"exit_code": 1 if result.found else 0}

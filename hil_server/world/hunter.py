@@ -56,6 +56,11 @@ class Hunt:
     ticks: int = 0
     world_s: float = 0.0
 
+    def in_words(self) -> str:
+        """How many runs and ticks, and how they ended."""
+        return (f"{self.ends.total()} runs, {self.ticks} ticks, {self.world_s:.0f} s of world time: {dict(self.ends)}; "
+                f"{len(self.found)} violate something")  # fmt: skip
+
     def as_json(self) -> Document:
         """For --json."""
         found = [{"seed": f.seed, "violated": f.violated, "events": [list(e) for e in f.least], "test": f.as_test()} for f in self.found]
@@ -106,14 +111,18 @@ def hunt(config: TestConfig, seeds: Sequence[int], length_s: float, say: Callabl
             outcomes = _as_asked(end.enter_context(pool(cores)), fly_one, asked, cores)
         else:
             outcomes = map(fly_one, asked)
-        for ended, ticks, world_s, found in outcomes:
-            result.ends[ended] += 1
-            result.ticks += ticks
-            result.world_s += world_s
-            if found is not None:
-                result.found.append(found)
-                say(f"seed {found.seed}: {'; '.join(found.violated)}\n{found.as_test()}")
-            done(result.ends.total(), len(seeds))
+        try:
+            for ended, ticks, world_s, found in outcomes:
+                result.ends[ended] += 1
+                result.ticks += ticks
+                result.world_s += world_s
+                if found is not None:
+                    result.found.append(found)
+                    say(f"seed {found.seed}: {'; '.join(found.violated)}\n{found.as_test()}")
+                done(result.ends.total(), len(seeds))
+        except KeyboardInterrupt:
+            interrupts.remains(result.in_words())
+            raise
     return result
 
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from drivers.simulated import world
+from hil_server import interrupts
 from hil_server.config.loader import load_test
 from hil_server.log.reader import read_log
+from hil_server.world import hunter
 from hil_server.world.events import Disk, Event, drawn
 from hil_server.world.flight import fly
 from hil_server.world.hunter import NO_BUS, hunt, shrunk
@@ -99,6 +101,19 @@ def test_a_hunt_finds_the_same_on_two_cores_and_stops_when_told():
     hunts = [hunt(config, range(1, 4), 0.9, print, cores=cores, done=lambda *at: calls.append(at)) for cores in (1, 2)]
     assert hunts[0] == hunts[1] and hunts[0].ticks > 0 and calls == [(k, 3) for k in (1, 2, 3)] * 2
     assert hunt(config, range(1, 4), 0.9, print, until=lambda: len(calls) > 6, done=lambda *at: calls.append(at)).ends.total() == 1
+
+
+def test_a_hunt_that_is_interrupted_says_what_was_flown(monkeypatch):
+    def fly_one(config, seed, **_):
+        if seed == 3:
+            raise KeyboardInterrupt
+        return "captured", 1000, 2.0, None
+
+    monkeypatch.setattr(hunter, "one", fly_one)
+    with interrupts.owned():
+        with pytest.raises(KeyboardInterrupt):
+            hunt(None, range(1, 5), 0.9, print)
+        assert interrupts.remains() == "2 runs, 2000 ticks, 4 s of world time: {'captured': 2}; 0 violate something"
 
 
 def test_an_enabled_axis_without_frames_is_seen(tmp_path):
