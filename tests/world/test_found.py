@@ -107,6 +107,23 @@ def test_a_leg_that_jumped_is_not_enabled_far_from_where_it_was(config, tmp_path
     assert violations(flight, config) == [] and "leg_jump" in flight.summary["faults"]
 
 
+def test_a_drive_that_a_recovery_under_way_enables_again_is_not_silent(config, tmp_path):
+    # silence: drive_disabled:0 is silent from 1.7215 s, and the setpoints follow at 1.972 s
+    events = [
+        Event("command", "abort", 0.4169),
+        Event("command", "recover", 1.6647),
+        Event("inject", "drive_disabled:0", 1.7215, 5.2774),
+        Event("command", "stop", 1.9214),
+    ]
+    assert violations(fly(config, 1395, tmp_path / "run", events), config) == []
+
+
+def test_a_line_without_a_slave_is_lost(config, tmp_path):
+    # ticks: AL status 0x00 at tick 6343, and the log has no bus_fault
+    events = [Event("inject", "slave_lost:0", 2.2912, 2.2974)]
+    assert violations(fly(config, 32, tmp_path / "run", events, wire="ethercat", force=True), config) == []
+
+
 def test_a_stand_without_drives_is_refused_by_its_name(tmp_path):
     # ended by DeviceError: virtual stand: machine: must be one of linear, hydraulic, got ''
     flight = fly(load_test("berthing", NO_BUS), 1, tmp_path / "run")
