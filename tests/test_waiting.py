@@ -12,7 +12,7 @@ CLOCK = re.compile(r"\btime\.(?:clock_gettime|monotonic|perf_counter|process_tim
 KNOWN = {
     "contracts/test_ports.py": (0, 2, "gives up when a port never says that its device is silent"),
     "drivers/drives/test_can_axes.py": (1, 2, "a rate is held between bounds from both sides of each SYNC; a look late on purpose"),
-    "drivers/drives/test_ethercat_axes.py": (0, 9, "gives up when the axes' own thread never answers; a frame leaves between two readings;"
+    "drivers/drives/test_ethercat_axes.py": (0, 10, "gives up when the axes' own thread never answers; a frame leaves between two readings;"
                                                    " a grid has a point after any time"),  # fmt: skip
     "drivers/drives/test_ethercat_wire.py": (1, 0, "the cycle of the line, whose other end is a process"),
     "drivers/peers/ethercat_faults.py": (0, 4, "when a frame was sent and came: a delay on the line has a lower bound"),
