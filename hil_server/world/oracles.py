@@ -264,7 +264,7 @@ def counted(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 
 def kept(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """What was there when the record was lost stays."""
+    """What was there when the record was lost stays, and a writer that came to its end leaves a file that is whole."""
     losses = [e.from_s for e in flight.events if e.kind == "kill" or (e.kind == "disk" and e.where != "short")]
     ran_s = 1e-9 * (log.records["time_ns"][-1] if log.ticks else 0)
     least = min([*losses, flight.ran_s]) - KEPT_S
