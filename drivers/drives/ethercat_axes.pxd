@@ -75,6 +75,7 @@ cdef struct EthercatState:
     int8_t waiting[INDICES]  # sent and not answered
     int8_t believed[INDICES]  # answered, its inputs taken
     uint8_t inputs_of[INDICES][AXES][INPUT_BYTES]  # these
+    int64_t newest_ns       # reference time of the newest answer
     int32_t fresh           # the newest frame has come back, whole
     int32_t silent_periods
     uint32_t seen           # bits of drive_status for every axis, of this tick

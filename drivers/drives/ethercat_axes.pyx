@@ -14,11 +14,12 @@ One tick k:
     write   frame k
 
 A frame with a command, length or index that is not ours, or that is not marked as returned, is not used. One that comes after the next was
-sent is late and not used (`bus_late_total`); one that came already is doubled, and where its inputs are others one of the two is not the
-slaves' (`differs`). An answer with a working counter that is too small has no input that can be trusted: it is damage
-(`drive_corrupt_total`), and the inputs stay. Without an answer the inputs stay (`lost`), after `no_data_periods` such ticks there are no
-data. AL status: a slave that is not operational is `not_enabled`, its error bit an `emergency` with the AL status code in
-`drive_device_status`; at once, before it is known which one, `bus_fault` for all.
+sent is late and not used (`bus_late_total`), also a round of the indices later: the time of the reference clock in it is then older than
+that of the answer before. One that came already is doubled, and where its inputs are others one of the two is not the slaves' (`differs`).
+An answer with a working counter that is too small has no input that can be trusted: it is damage (`drive_corrupt_total`), and the inputs
+stay. Without an answer the inputs stay (`lost`), after `no_data_periods` such ticks there are no data. AL status: a slave that is not
+operational is `not_enabled`, its error bit an `emergency` with the AL status code in `drive_device_status`; at once, before it is known
+which one, `bus_fault` for all.
 
 Watchdog (`drivers.watchdog_output`): bits in the outputs of a slave that is no axis; the keeper sends zeros.
 
@@ -57,6 +58,7 @@ cdef enum:
     CYCLIC_SYNCHRONOUS_POSITION = 8
     MOST_ROUNDS = 4                 # batches taken in one tick
     ANSWERS_TO_FOLLOW = 3           # frame, answer, and one in between
+    CLOCK_BACK_NS = 1_000_000_000
     # in the outputs and inputs of an axis
     OUT_TARGET = 2
     OUT_MODE = 6
@@ -122,6 +124,21 @@ cdef bint ours(const Ethercat *b, const uint8_t *f, int length) noexcept nogil:
     return f[b.p.lrw + 1] >= FIRST_INDEX
 
 
+# When a frame passed the reference clock, in its time; 0 when not all clocks have had it: a slave without one passes it on.
+cdef int64_t reference_time(const Ethercat *b, const uint8_t *f) noexcept nogil:
+    cdef const uint8_t *at = f + b.p.frmw + DATAGRAM_HEADER
+    if b.p.clocks == 0 or frame_counter(f, b.p.frmw) != b.p.clocks:
+        return 0
+    return <int64_t>io_load_le32(at) | <int64_t>io_load_le32(at + 4) << 32
+
+
+# Whether an answer belongs to a frame of an earlier round of the indices: it passed the reference clock before the newest answer. A
+# clock that is further back has been set.
+cdef bint outdated(const Ethercat *b, const uint8_t *f) noexcept nogil:
+    cdef int64_t time = reference_time(b, f)
+    return 0 < time < b.s.newest_ns < time + CLOCK_BACK_NS
+
+
 # The answer to the newest frame.
 cdef void take(Ethercat *b, const uint8_t *f) noexcept nogil:
     cdef const uint8_t *image = f + b.p.lrw + DATAGRAM_HEADER
@@ -133,12 +150,12 @@ cdef void take(Ethercat *b, const uint8_t *f) noexcept nogil:
     b.s.working_counter = frame_counter(f, b.p.lrw)
     b.s.clocks_counter = frame_counter(f, b.p.frmw)
     b.s.al_or = io_load_le16(f + b.p.brd + DATAGRAM_HEADER)
+    n = (f[b.p.lrw + 1] - FIRST_INDEX) % INDICES
 
-    # Time of the reference clock. A slave without a clock passes it on: only with all of them it is one.
-    if b.p.clocks > 0 and b.s.clocks_counter == b.p.clocks:
-        at = f + b.p.frmw + DATAGRAM_HEADER
-        time = <int64_t>io_load_le32(at) | <int64_t>io_load_le32(at + 4) << 32
-        grid_measured(b.grid, time - b.p.phase_ns, b.p.period_ns, b.s.host_ns[(f[b.p.lrw + 1] - FIRST_INDEX) % INDICES])
+    time = reference_time(b, f)
+    if time:
+        b.s.newest_ns = time
+        grid_measured(b.grid, time - b.p.phase_ns, b.p.period_ns, b.s.host_ns[n])
         b.s.deviation_ns = b.grid.deviation_ns
         b.s.error_ns = b.grid.error_ns
     elif b.p.clocks > 0:
@@ -160,7 +177,6 @@ cdef void take(Ethercat *b, const uint8_t *f) noexcept nogil:
         for i in range(AXES):
             b.s.axis[i].corrupt_total += 1
         return
-    n = (f[b.p.lrw + 1] - FIRST_INDEX) % INDICES
     sampled = b.s.sent_ns[n]
     for i in range(AXES):
         a = &b.s.axis[i]
@@ -207,6 +223,9 @@ cdef void receive(Ethercat *b) noexcept nogil:
             place = (buffer[i][b.p.lrw + 1] - FIRST_INDEX) % INDICES
             if not b.s.waiting[place]:
                 take_again(b, buffer[i], place)
+                continue
+            if outdated(b, buffer[i]):
+                b.s.late_total += 1
                 continue
             b.s.waiting[place] = 0
             if place != (b.s.sent - 1) % INDICES:

@@ -59,6 +59,7 @@ static struct {
     int64_t frame_room, frame_count;
     WorldAxes axes;
     int32_t axes_index;                         /* of the newest EtherCAT frame that was said */
+    int64_t axes_time;                          /* of the reference clock in the newest answer */
 } w;
 static __thread int me = -1;
 
@@ -337,10 +338,15 @@ static void note(const Socket *s, uint32_t id, const uint8_t *data, int size, in
 static void note_axes(const Socket *s, const uint8_t *data, int size, int heard)
 {
     const uint8_t *counter = data + IMAGE + w.axes.image, *all = counter + TO_BRD, *one = all + 4 + 10;
+    int64_t time = 0;
     int i;
     if (!w.axes.image || size < IMAGE + w.axes.image + 2 || data[16] != COMMAND_LRW || (heard && data[17] != w.axes_index))
         return;
     if (heard && one + 8 <= data + size) {
+        memcpy(&time, all - 10 - 2 - 8, 8);
+        if (time && time < w.axes_time && w.axes_time - time < 1000000000)
+            return;                             /* of an earlier round of the indices */
+        w.axes_time = time;
         note(s, 0x700u, all, 4, 1);
         if (one[6] == 1)
             note(s, 0x700u + (one[-8] & 0x7Fu), one, 6, 1);

@@ -168,7 +168,7 @@ def ticks(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         for node in np.unique(here["id"][here["id"] & ~NODE == RPDO1] & NODE):
             yield from _sent(here, tick, node, count, r)
             if WIRES[wire] not in flipped:
-                yield from _heard(here, tick, node, count, r)
+                yield from _heard(here, tick, node, count, r, on_can)
         if not on_can and WIRES[wire] not in flipped:
             yield from _al_status(here, tick, count, r)
 
@@ -185,14 +185,15 @@ def _sent(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndarr
         yield f"node {node} is sent another setpoint than the log has at tick {r['tick'][:count][off][0]}, {off.sum()} ticks"
 
 
-def _heard(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndarray) -> Iterator[str]:
+def _heard(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndarray, on_can: bool) -> Iterator[str]:
     mine = (here["heard"] == 1) & (here["id"] == TPDO1 + node) & (here["length"] == 6) & (tick < count)
     at, word, axis = tick[mine], here[mine]["data"][:, :2].copy().view("<u2")[:, 0], node - 1
-    newest = np.diff(at, append=count) > 0
+    # of several in one tick: CAN: the newest counts; EtherCAT: all answer one frame, the first counts
+    taken = np.diff(at, append=count) > 0 if on_can else np.diff(at, prepend=-2) > 0
     status, names = r["drive_status"][:count, axis], r["tick"][:count]
-    off = np.abs(r["measured_leg"][at[newest], axis] * COUNTS_PER_METRE - _counts(here[mine])[newest]) > 0.5
+    off = np.abs(r["measured_leg"][at[taken], axis] * COUNTS_PER_METRE - _counts(here[mine])[taken]) > 0.5
     if off.any():
-        yield f"node {node} says another position than the log has at tick {names[at[newest]][off][0]}, {off.sum()} ticks"
+        yield f"node {node} says another position than the log has at tick {names[at[taken]][off][0]}, {off.sum()} ticks"
     alone = np.bincount(at, minlength=count)[at] == 1
     off = alone & ((r["drive_device_status"][at, axis] & 0xFFFF) != word)
     if off.any():

@@ -124,6 +124,18 @@ def test_a_line_without_a_slave_is_lost(config, tmp_path):
     assert violations(fly(config, 32, tmp_path / "run", events, wire="ethercat", force=True), config) == []
 
 
+def test_an_answer_of_an_earlier_round_of_indices_is_late(config, tmp_path):
+    # ticks: node 1 says another position than the log has at tick 4445, 2 ticks
+    events = [Event("reorder", "drives 0", 2.5015, 5.8679, 0.5, 104376178)]
+    assert violations(fly(config, 541, tmp_path / "run", events, wire="ethercat", force=True), config) == []
+
+
+def test_of_two_answers_to_one_frame_the_first_counts(config, tmp_path):
+    # ticks: node 1 says another position than the log has at tick 5525, 38 ticks
+    events = [Event("repeat", "drives 0", 5.5215, 6.0453, 0.1, 519694)]
+    assert violations(fly(config, 542, tmp_path / "run", events, wire="ethercat", force=True), config) == []
+
+
 def test_a_stand_without_drives_is_refused_by_its_name(tmp_path):
     # ended by DeviceError: virtual stand: machine: must be one of linear, hydraulic, got ''
     flight = fly(load_test("berthing", NO_BUS), 1, tmp_path / "run")

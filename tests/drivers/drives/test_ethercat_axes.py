@@ -357,6 +357,17 @@ def test_late_answer_is_not_used(bus):
     assert one.port.counters()["bus_late"] == 2 == one.aux[5]
 
 
+def test_an_answer_that_comes_a_round_of_the_indices_later_is_not_the_new_frame_s(bus):
+    one, kept = bus(), []
+    assert one.tick(lambda f: kept.append((f[LRW + 1], one.answer(f))) or []) == {"lost"}
+    one.positions = [42] * 6
+    assert {frozenset(one.tick()) for _ in range(127)} == {frozenset()}
+    late = one.port.counters()["bus_late"]
+    one.positions = [43] * 6
+    assert one.tick(lambda f: [kept[0][1], one.answer(f)] if f[LRW + 1] == kept[0][0] else []) == set()
+    assert one.sample["measured_leg"][0, 0] == 1.0 + 43e-6 and one.port.counters()["bus_late"] == late + 1
+
+
 def test_doubled_answer_counts_once(bus):
     one = bus()
     assert one.tick(lambda f: [one.answer(f)] * 3) == set()
@@ -738,8 +749,8 @@ def test_the_grid_of_the_keeper_follows_the_reference(sample):
         for _ in range(2):
             former = grid.moved_ns
             while grid.moved_ns == former:
-                one.time_ns = 10 * period_ns + LAYOUT.phase_ns
                 exchanged(one, lambda f: [one.answer(f, deviation=30_000)])
+                one.time_ns += period_ns - PERIOD_NS
             for _ in range(3):  # nothing new: it stands
                 exchanged(one, lambda f: [])
             point = grid.next_point(time.monotonic_ns(), period_ns)
