@@ -69,7 +69,8 @@ off: they belong into `leg_balance_n`.
 `limits.power_off = "axis"` a fault of one drive takes the power off its own axis, and the others decelerate inside their limits; a fault of
 no single drive, and any with `"all"`, off all six. A drive that left its state by itself is such a fault: its enabling word is withdrawn,
 so that it does not come back by itself. The ports obey `setpoint_status`, bits `blocked`; what a drive says once it has lost its power is
-no further fault. Nothing but a recovery gives power back, and an axis that runs away while it recovers loses it again at once.
+no further fault. Nothing but a recovery gives power back, and only once: it is given up at once when an axis that it has enabled leaves
+that state again, or runs away.
 
 **Watchdog.** `watchdog` counts ticks that are on time and judged here, while the drives may have power: an output of which bit 0 toggles.
 
@@ -256,6 +257,8 @@ cdef struct State:
     int64_t faults
     int64_t trip_tick
     uint32_t blocked            # bit i: the drive of leg i is to have no power
+    uint32_t enabled            # bit i: in this recovery the drive of leg i has had power
+    uint32_t turned_off         # bit i: it was blocked before, and has not answered so yet
     uint32_t chain              # bits of chain_state
     uint32_t watchdog
     int mode                    # safety_state of the table
@@ -976,7 +979,8 @@ cdef void begin_recovery(State *s) noexcept nogil:
     if not s.tripped or s.faults & NOT_IN_SESSION or not (s.mode == SAFETY_STATE_HELD or s.mode == SAFETY_STATE_BLOCKED):
         return
     s.mode = SAFETY_STATE_RECOVERING
-    s.blocked = 0
+    s.turned_off = s.blocked
+    s.blocked = s.enabled = 0
     s.held_time = s.recover_time = s.fresh_time = 0.0
     s.standing = 0
     s.led = 0
@@ -985,6 +989,21 @@ cdef void begin_recovery(State *s) noexcept nogil:
         s.target[i] = s.leg[i]
         s.drive_lost[i].in_a_second = s.drive_corrupt[i].in_a_second = 0.0
         s.following_time[i] = s.saturated_time[i] = s.excess_time[i] = 0.0
+
+
+cdef bint left_by_itself(State *s, const Sample *o) noexcept nogil:
+    """Whether a drive that has had its power in this recovery is without: what took it may do so again, and its leg may be moving."""
+    cdef bint found = False
+    cdef int i
+    for i in range(6):
+        if o.drive_status[i] & NOT_FRESH:
+            continue
+        if o.drive_status[i] & (DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED):
+            s.turned_off &= ~(1u << i)
+            found |= s.enabled >> i & 1
+        elif not s.turned_off >> i & 1:
+            s.enabled |= 1u << i
+    return found
 
 
 cdef bint runs_away(const Params *p, const State *s, const Sample *o) noexcept nogil:
@@ -1034,7 +1053,7 @@ cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, dou
         forget_work(s)
         for i in range(6):
             s.demand[i] = o.leg_demand[i]
-    elif s.recover_time >= p.keys.recover_limit or p.power != POWER_NONE and runs_away(p, s, o):
+    elif left_by_itself(s, o) or s.recover_time >= p.keys.recover_limit or p.power != POWER_NONE and runs_away(p, s, o):
         if s.standing:
             s.faults = s.faults & ~FAULTS_STOP | s.standing
         s.mode = SAFETY_STATE_DECELERATING
@@ -1289,7 +1308,7 @@ cdef class SafetyLimits(StagePart):
         words = ("standing", "faults", "of_axis")
         return ({f"{name}.total": COUNT for name in counts} | {name: FLAG for name in flags} | {name: (0, 2**63 - 1) for name in words}
                 | {f"{name}_silent": COUNT for name in ("sensor", "signals", "drive")}
-                | {name: WORD for name in ("blocked", "chain", "watchdog")}
+                | {name: WORD for name in ("blocked", "enabled", "turned_off", "chain", "watchdog")}
                 | {"trip_tick": (-1, COUNT[1]), "mode": code_range("safety_state"), "good_ticks": COUNT_32})
 
     def fields(self):

@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hil_server.config.loader import load_test
@@ -105,6 +106,21 @@ def test_a_leg_that_jumped_is_not_enabled_far_from_where_it_was(config, tmp_path
     ]
     flight = fly(load_test("docking", [*NO_BUS, *QUICK, "guidance.recover_s=3"]), 1839, tmp_path / "run", events)
     assert violations(flight, config) == [] and "leg_jump" in flight.summary["faults"]
+
+
+def test_a_drive_that_loses_its_power_in_a_recovery_is_not_enabled_again(config, tmp_path):
+    # frames: node 2 on drives 0: enabled at 7.6794 s, -4067 counts from where it is; it runs away, and its setpoint went with it for 0.3 m
+    events = [
+        Event("inject", "leg_runaway:1", 2.9413, 4.2245),
+        Event("command", "recover", 5.3487),
+        Event("command", "recover", 7.5372),
+        Event("delay", "drives 0", 7.5928, 7.6242, 0.1, 59690925),
+    ]
+    longer = load_test("docking", [*NO_BUS, *QUICK, "guidance.recover_s=3"])
+    flight = fly(longer, 1211, tmp_path / "run", events, wire="ethercat", force=True)
+    assert violations(flight, config) == []
+    leg = read_log(flight.log).records["measured_leg"][7600:, 1]
+    assert np.ptp(leg) < 0.01
 
 
 def test_a_drive_that_a_recovery_under_way_enables_again_is_not_silent(config, tmp_path):
