@@ -5,6 +5,7 @@ What a press does beside that depends on the innermost block that the main threa
     heard()      KeyboardInterrupt at once: computations and waits, after which nothing has to be undone
     held()       nothing: `look` raises it where a step ends, so that what a step opens is known to who closes it
     counted()    nothing: who has the block answers (a loop is parked)
+    sealed()     nothing, also in the blocks inside it, until it ends (a flight of a hunt, which is not its operator's)
     owned()      nothing: the frame around a verb
 
 A press stands until it is answered. Where a destructor, a callback or a library swallows the KeyboardInterrupt, or makes another
@@ -42,7 +43,7 @@ _state = _State()
 
 def _pressed(number: int, frame: FrameType | None) -> None:
     if _state.blocks:
-        _state.blocks[-1].pressed()
+        next((block for block in _state.blocks if isinstance(block, sealed)), _state.blocks[-1]).pressed()
 
 
 def _unraisable(what: "sys.UnraisableHookArgs") -> None:
@@ -139,6 +140,16 @@ class counted(owned):  # noqa: N801
     def pressed(self) -> None:
         """Counts it here."""
         self.count += 1
+
+
+class sealed(counted):  # noqa: N801
+    """Blocks inside hear no press: its KeyboardInterrupt comes when this one ends."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        super().__exit__(kind, error, trace)
+        _state.standing += self.count
+        if kind is None:
+            look()
 
 
 class ended_by_a_press(heard):  # noqa: N801

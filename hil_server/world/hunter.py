@@ -71,7 +71,8 @@ def tried(config: TestConfig, seed: int, events: Sequence[Event], force: bool = 
     """One flight in a folder that is taken away again, and what it violated."""
     folder = Path(tempfile.mkdtemp(prefix="world-"))
     try:
-        flight = fly(config, seed, folder / f"seed-{seed}", events, force=force, wire=wire)
+        with interrupts.sealed():
+            flight = fly(config, seed, folder / f"seed-{seed}", events, force=force, wire=wire)
         return flight, violations(flight, config)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,5 +1,6 @@
 """What goes wrong in a world comes from its seed, and reaches the line as it would on a wire, a disk or in a process."""
 
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -114,6 +115,21 @@ def test_a_hunt_that_is_interrupted_says_what_was_flown(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             hunt(None, range(1, 5), 0.9, print)
         assert interrupts.remains() == "2 runs, 2000 ticks, 4 s of world time: {'captured': 2}; 0 violate something"
+
+
+def test_a_press_in_a_flight_ends_the_hunt_and_is_not_the_flight_s(monkeypatch):
+    heard = []
+
+    def flown(*_, **__):
+        with interrupts.counted() as operator:
+            signal.raise_signal(signal.SIGINT)
+        heard.append(operator.count)
+
+    monkeypatch.setattr(hunter, "fly", flown)
+    with interrupts.owned():
+        with pytest.raises(KeyboardInterrupt):
+            hunter.tried(None, 1, [])
+        assert heard == [0] and interrupts.stands()
 
 
 def test_an_enabled_axis_without_frames_is_seen(tmp_path):
