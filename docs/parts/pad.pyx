@@ -6,7 +6,7 @@
 from libc.string cimport memset
 
 from my_parts.pad_parameters cimport PadParameters, fill_pad
-from rt_kernels.algebra cimport pose, vec3
+from rt_kernels.algebra.values cimport Pose, Vec3, cross, neg, pose, put_wrench, wrench_of, wrench_to_child, xyz
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
@@ -19,19 +19,18 @@ cdef struct Self:
 
 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
-    cdef double minus[6]
-    cdef int i
+    cdef Pose X_TA = pose(inp.X_TA)
+    cdef Vec3 f, m
     memset(out, 0, sizeof(MechanismOutput))
-    # force on the target at the nose, its moment about the origin of T
-    if inp.X_TA[0] > 0.0:
-        out.F_T[0] = (<Self *>self).keys.stiffness * inp.X_TA[0]
-        vec3.cross(inp.X_TA, out.F_T, out.F_T + 3)
-        out.signals = MECHANISM_SIGNAL_DK1
-    # the opposite on the active vehicle, at and in A
-    for i in range(6):
-        minus[i] = -out.F_T[i]
-    pose.wrench_to_child(inp.X_TA, minus, out.F_A)
-    aux[0] = inp.X_TA[0]
+    aux[0] = X_TA.p.x
+    if X_TA.p.x <= 0.0:
+        return
+    # force on the target at the nose, its moment about the origin of T; the opposite on the active vehicle, at and in A
+    f = xyz((<Self *>self).keys.stiffness * X_TA.p.x, 0.0, 0.0)
+    m = cross(X_TA.p, f)
+    put_wrench(wrench_of(f, m), out.F_T)
+    put_wrench(wrench_to_child(X_TA, wrench_of(neg(f), neg(m))), out.F_A)
+    out.signals = MECHANISM_SIGNAL_DK1
 
 
 class PadPicture(Picture):

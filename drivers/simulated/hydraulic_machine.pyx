@@ -885,10 +885,6 @@ cdef class HydraulicMachine:
         """(6, 6): platform and legs at the present pose, at P in W axes; kg, kg.m, kg.m2."""
         return self._equations()[0]
 
-    def bias_wrench(self):
-        """(6,): wrench, weight, gyroscopic and centripetal terms at the present pose and twist: M A = J' F + this."""
-        return self._equations()[1]
-
     def jacobian(self):
         """(6, 6): leg rates by the twist."""
         cdef Legs *legs = &self.machine.state.legs

@@ -1041,10 +1041,6 @@ cdef class StandLoop:
         without one while it was enabled, ns."""
         return self._states[:self.stand.states_used].copy()
 
-    def unattended_ns(self):
-        """Of each axis the longest time without a setpoint frame while it was enabled."""
-        return [drive(&self.stand, i).longest_ns for i in range(AXES)]
-
     def counters(self):
         """Messages of the sensor sent, SYNCs, frames, malformed datagrams, stalls of more than 10 ms, frames that found the outbox full."""
         s = &self.stand

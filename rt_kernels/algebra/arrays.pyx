@@ -7,7 +7,6 @@ rigid-body inertias (10,), symmetric 6x6 (21,). SI units, angles in rad. A wrong
 
 import numpy as np
 
-from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport sincos as trig
 from rt_kernels.algebra cimport spatial
 from rt_kernels.algebra cimport values
@@ -151,16 +150,13 @@ def quat_logarithm(q):
 
 def quat_from_yaw_pitch_roll(double yaw, double pitch, double roll):
     """Unit quaternion of yaw (Y), pitch (Z), roll (X), in this order of rotation [rad]."""
-    cdef double[::1] out = np.empty(4)
-    quat.from_yaw_pitch_roll(yaw, pitch, roll, &out[0])
-    return np.asarray(out)
+    return shown_quat(values.of_yaw_pitch_roll(yaw, pitch, roll))
 
 
 def quat_to_yaw_pitch_roll(q):
     """Yaw, pitch, roll [rad] (3,) of a unit quaternion."""
-    cdef double[::1] a = given(q, 4), out = np.empty(3)
-    quat.to_yaw_pitch_roll(&a[0], &out[0])
-    return np.asarray(out)
+    cdef double[::1] a = given(q, 4)
+    return shown(values.yaw_pitch_roll(values.quat(&a[0])))
 
 
 # -- matrices ---------------------------------------------------------------------------------------------------------------

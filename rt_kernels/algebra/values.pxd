@@ -13,8 +13,7 @@ Frames in monogram notation: `X_AB` is the pose of B in A, `R_AB` and `q_AB` map
 
 from libc.math cimport sqrt
 
-from rt_kernels.algebra cimport quat as quaternion
-from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.sincos cimport atan2, sincos
 
 
 cdef struct Vec3:
@@ -177,20 +176,34 @@ cdef inline Vec3 rotate_back(Quat q, Vec3 v) noexcept nogil:
 
 cdef inline Quat exponential(Vec3 phi) noexcept nogil:
     """Quaternion of the rotation vector phi (angle = |phi|)."""
-    cdef double a[3]
-    cdef double q[4]
-    put(phi, a)
-    quaternion.exponential(a, q)
-    return quat(q)
+    cdef double angle2 = phi.x * phi.x + phi.y * phi.y + phi.z * phi.z
+    cdef double s, c, k
+    if angle2 < 1e-6:
+        # series of sin(a/2)/a and cos(a/2): the next terms are below 1e-20
+        k = 0.5 - angle2 * (1.0 / 48.0 - angle2 * (1.0 / 3840.0))
+        c = 1.0 - angle2 * (0.125 - angle2 * (1.0 / 384.0))
+    else:
+        k = sqrt(angle2)
+        sincos(0.5 * k, &s, &c)
+        k = s / k
+    return xyzw(k * phi.x, k * phi.y, k * phi.z, c)
 
 
 cdef inline Vec3 logarithm(Quat q) noexcept nogil:
-    """Rotation vector of q, angle in [0, pi]; the same for q and -q."""
-    cdef double a[4]
-    cdef double phi[3]
-    put_quat(q, a)
-    quaternion.logarithm(a, phi)
-    return vec(phi)
+    """Rotation vector of the unit quaternion q, angle in [0, pi]; inverse of `exponential`, and the same for q and -q."""
+    cdef double sign = -1.0 if q.w < 0.0 else 1.0
+    cdef double w = sign * q.w
+    cdef double n2 = q.x * q.x + q.y * q.y + q.z * q.z
+    cdef double k, u
+    if n2 < 1e-4:
+        # series of 2 atan(n/w)/n: the next term is below 1e-20
+        u = n2 / (w * w)
+        k = 2.0 / w * (1.0 - u * (1.0 / 3.0 - u * (0.2 - u * (1.0 / 7.0 - u * (1.0 / 9.0)))))
+    else:
+        k = sqrt(n2)
+        k = 2.0 * atan2(k, w) / k
+    k *= sign
+    return xyz(k * q.x, k * q.y, k * q.z)
 
 
 cdef inline Quat turned(Quat q, Vec3 w, double h) noexcept nogil:
@@ -403,13 +416,40 @@ cdef inline Vec3 mat_solve(Mat3 A, Vec3 b) noexcept nogil:
                d * (xz * b.x + (A.xy * A.zx - A.xx * A.zy) * b.y + (A.xx * A.yy - A.xy * A.yx) * b.z))
 
 
-cdef inline Quat quat_of(Mat3 R_AB) noexcept nogil:
-    # q_AB
-    cdef double R[9]
-    cdef double q[4]
-    put_mat(R_AB, R)
-    quaternion.from_matrix(R, q)
-    return quat(q)
+cdef inline Quat quat_of(Mat3 R) noexcept nogil:
+    # q_AB of R_AB; Shepperd's method: divide by the largest of the four components
+    cdef double trace = R.xx + R.yy + R.zz
+    cdef double s
+    if trace >= R.xx and trace >= R.yy and trace >= R.zz:
+        s = sqrt(1.0 + trace) * 2.0
+        return xyzw((R.zy - R.yz) / s, (R.xz - R.zx) / s, (R.yx - R.xy) / s, 0.25 * s)
+    if R.xx >= R.yy and R.xx >= R.zz:
+        s = sqrt(1.0 + R.xx - R.yy - R.zz) * 2.0
+        return xyzw(0.25 * s, (R.xy + R.yx) / s, (R.xz + R.zx) / s, (R.zy - R.yz) / s)
+    if R.yy >= R.zz:
+        s = sqrt(1.0 + R.yy - R.xx - R.zz) * 2.0
+        return xyzw((R.xy + R.yx) / s, 0.25 * s, (R.yz + R.zy) / s, (R.xz - R.zx) / s)
+    s = sqrt(1.0 + R.zz - R.xx - R.yy) * 2.0
+    return xyzw((R.xz + R.zx) / s, (R.yz + R.zy) / s, 0.25 * s, (R.yx - R.xy) / s)
+
+
+cdef inline Quat of_yaw_pitch_roll(double yaw, double pitch, double roll) noexcept nogil:
+    """Angles shown to people [rad]: yaw about Y, then pitch about the new Z, then roll about the new X."""
+    cdef double s, c
+    cdef Quat q
+    sincos(0.5 * yaw, &s, &c)
+    q = xyzw(0.0, s, 0.0, c)
+    sincos(0.5 * pitch, &s, &c)
+    q = quat_multiply(q, xyzw(0.0, 0.0, s, c))
+    sincos(0.5 * roll, &s, &c)
+    return quat_multiply(q, xyzw(s, 0.0, 0.0, c))
+
+
+cdef inline Vec3 yaw_pitch_roll(Quat q) noexcept nogil:
+    """Yaw, pitch, roll [rad], inverse of `of_yaw_pitch_roll`; for display only (at pitch = +-90 deg yaw and roll are not separate)."""
+    # R = Ry(yaw) Rz(pitch) Rx(roll): first column (cy cp, sp, -sy cp), second row (sp, cp cr, -cp sr)
+    cdef Mat3 R = to_matrix(q)
+    return xyz(atan2(-R.zx, R.xx), atan2(R.yx, sqrt(R.xx * R.xx + R.zx * R.zx)), atan2(-R.yz, R.yy))
 
 
 cdef inline Mat3 unit_matrix() noexcept nogil:

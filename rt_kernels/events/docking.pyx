@@ -6,11 +6,10 @@ With `every_phase` the flag tells a loaded interface in every phase, held, retre
 the start pose, in the approach) is no first contact of it, one in any phase after it is. Without, the flag is of the closed loop only.
 """
 
-from libc.math cimport sqrt
 from libc.string cimport memset
 from libc.stdint cimport uint32_t
 
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.values cimport norm, vec
 from rt_kernels.codes cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT_COMPLETE, EVENT_CONTACT_BEGIN, EVENT_CONTACT_END,
                                EVENT_FIRST_CONTACT, EVENT_HAND_CONTROLLER_STALE, EVENT_LATCH_FIRED, EVENT_START_OF_DOCKING,
                                HAND_STATUS_STALE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
@@ -47,7 +46,7 @@ cdef inline bint newly(uint32_t now, uint32_t before, uint32_t mask) noexcept no
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Params *p = &(<Self *>self).params
     cdef State *s = &(<Self *>self).state
-    cdef double f = sqrt(vec3.dot(sample.F_T, sample.F_T))
+    cdef double f = norm(vec(sample.F_T))
     cdef double now = 1e-9 * <double>sample.time_ns
     cdef uint32_t before = s.latched
     # a berthing run may be held with its loop closed

@@ -35,9 +35,9 @@ import numpy as np
 from libc.math cimport INFINITY, sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat
-from rt_kernels.algebra.values cimport (Mat3, Pose, Twist, Vec3, add, dot, exponential, mat, mat_transposed_vec, mat_vec, pose, pose_of,
-                                        put_pose, put_twist, quat_multiply, renormalized, sub, twist, twist_of, twist_sum, vec, xyz)
+from rt_kernels.algebra.values cimport (Mat3, Pose, Twist, Vec3, add, dot, exponential, mat, mat_transposed_vec, mat_vec,
+                                        of_yaw_pitch_roll, pose, pose_of, put_pose, put_quat, put_twist, quat, quat_multiply, renormalized,
+                                        sub, twist, twist_of, twist_sum, vec, xyz, yaw_pitch_roll)
 from rt_kernels.stewart.legs cimport (Legs, all_legs, apply_jacobian, bias_accelerations, leg_vectors, sum_of_products)
 from rt_kernels.parameters import Parameter, checked
 
@@ -504,10 +504,8 @@ cdef class Platform:
         # the neutral pose must be one that the stand can take
         for i in range(3):
             self.params.neutral[i] = keys["neutral_position_m"][i]
-        quat.from_yaw_pitch_roll(
-            math.radians(keys["neutral_yaw_deg"]), math.radians(keys["neutral_pitch_deg"]), math.radians(keys["neutral_roll_deg"]),
-            self.params.neutral + 3,
-        )
+        put_quat(of_yaw_pitch_roll(math.radians(keys["neutral_yaw_deg"]), math.radians(keys["neutral_pitch_deg"]),
+                                   math.radians(keys["neutral_roll_deg"])), self.params.neutral + 3)
         leg_lengths(&self.params, self.params.neutral, lengths)
         for i in range(6):
             if not self.params.length_min[i] <= lengths[i] <= self.params.length_max[i]:
@@ -531,15 +529,14 @@ cdef class Platform:
 
     def to_dict(self):
         """The parameters, as a `[platform]` table."""
-        cdef double angles[3]
-        quat.to_yaw_pitch_roll(self.params.neutral + 3, angles)
+        cdef Vec3 angles = yaw_pitch_roll(quat(self.params.neutral + 3))
         return {
             "base_joints_m": self.base_joints.tolist(), "platform_joints_m": self.platform_joints.tolist(),
             "leg_length_min_m": self.params.length_min[0], "leg_length_max_m": self.params.length_max[0],
             "leg_rate_max_m_s": self.params.rate_max, "leg_acceleration_max_m_s2": self.params.acceleration_max,
             "leg_force_max_n": self.params.force_max, "neutral_position_m": list(self.neutral_pose[:3].tolist()),
-            "neutral_yaw_deg": math.degrees(angles[0]), "neutral_pitch_deg": math.degrees(angles[1]),
-            "neutral_roll_deg": math.degrees(angles[2]), "condition_max": self.params.condition_max,
+            "neutral_yaw_deg": math.degrees(angles.x), "neutral_pitch_deg": math.degrees(angles.y),
+            "neutral_roll_deg": math.degrees(angles.z), "condition_max": self.params.condition_max,
         }
 
     # -- constants --

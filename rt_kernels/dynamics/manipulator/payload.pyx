@@ -45,10 +45,9 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from rt_kernels.algebra.quat cimport from_yaw_pitch_roll
 from rt_kernels.algebra.values cimport (
-    Mat3, Pose, Vec3, add, compose, cross, inverse, mat, mat_multiply, mul, normalized, pose_of, put, put_pose, put_twist, quat, quat_of,
-    rotate, rotate_back, sub, to_matrix, transposed, vec, xyz, xyzw,
+    Mat3, Pose, Vec3, add, compose, cross, inverse, mat, mat_multiply, mul, normalized, of_yaw_pitch_roll, pose_of, put, put_pose,
+    put_twist, quat_of, rotate, rotate_back, sub, to_matrix, transposed, vec, xyz, xyzw,
 )
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport PATHS, Arm, ArmParams, ArmState, Flat
@@ -286,10 +285,8 @@ cdef object _matrix(Mat3 A):
 
 def _frame(position, angles_deg):
     """(R, p) of a frame from its position [m] and yaw, pitch, roll [deg]."""
-    cdef double q[4]
     yaw, pitch, roll = np.radians(angles_deg)
-    from_yaw_pitch_roll(yaw, pitch, roll, q)
-    return _matrix(to_matrix(quat(q))), np.asarray(position, dtype=float)
+    return _matrix(to_matrix(of_yaw_pitch_roll(yaw, pitch, roll))), np.asarray(position, dtype=float)
 
 
 cdef class ManipulatorPayload(StagePart):
