@@ -24,7 +24,7 @@ WIRES_OF_DRIVES: dict[str, Document] = {
     "ethercat": {"wire": "ethercat", "interface": "slaves", "master_interface": "master"},  # surroundings.INTERFACES
 }
 LONGEST_S = 1800.0  # of world time: a task that waits longer is killed
-FRAMES = 2_000_000  # most that are noted of a run
+FRAMES = 24_000_000  # most that are noted of a run: 13 a tick, for so long
 
 
 _predictions: dict[tuple[str, str], Prediction] = {}
@@ -116,6 +116,8 @@ def flown(flight: Flight, turns: int = 0) -> Iterator[None]:
     flight.began_ns, flight.frames, flight.turns = world.armed_ns(), world.frames(), world.turns()
     flight.drives = drive_log[-1] if drive_log else flight.drives
     flight.left, flight.names = list(surroundings.died), dict(surroundings.names)
+    if len(flight.frames) == FRAMES:
+        flight.left.append("more frames than are kept")
     if open_sockets := world.open_sockets():
         flight.left.append(f"{open_sockets} sockets of the world are open")
     if world.stuck():
