@@ -31,7 +31,8 @@ IN_PLACE = 1500  # counts from its setpoint at most is an axis that is enabled; 
 SILENCE_S = 0.25  # of a device, in which a run that follows must have noticed it
 KEPT_S = 0.8  # of the record may be on its way to the disk: a chunk, a stall of the drain, what makes room for the end
 REACTS_S = 0.3  # from the moment at which the record has waited too long to what ends the run
-HOME_S = 12.0  # from the loss of a record to the end of the run, beside the time in which a trip may be recovered from
+# from the loss of a record to the end of the run, beside the time for a recovery: to brake and settle, and the way home
+HOME_S, HOME_M = 6.0, 2.4
 UNCOUNTED = 0  # ticks that begin or end while the keeper of the drives has their wires
 TAKEN_S = 0.05  # in which a command is taken, and the operator has the reply
 RECOVERY_ANSWERED_S = 4.5  # the answer to `recover` is how it went
@@ -285,7 +286,8 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
     half_s = 0.5 * RING_SECONDS + KEPT_S
     at = 1e-9 * log.records["time_ns"]
     held = any(a.reply.get("ok") and a.command == "hold" for a in flight.answers)
-    home_s = HOME_S + float(config.setup.stages["guidance"].keys.get("recover_s", 0.0))  # type: ignore[arg-type]
+    keys = config.setup.stages["guidance"].values
+    home_s = HOME_S + HOME_M / keys["speed_max_m_s"] + keys["recover_s"]
     for e in flight.events:
         fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
         waits = e.kind == "stall" and 1e-9 * e.amount > half_s

@@ -16,7 +16,7 @@ from drivers.simulated.unit_channels import UnitMemory
 from hil_server.bus.child import PARENT, Child, Control, obey
 from hil_server.bus.settings import TelemetrySettings
 from hil_server.values import Document
-from hil_server.world.surroundings import Queue, Socket, Thread, children, label_wire, socketpair, tasks
+from hil_server.world.surroundings import Queue, Socket, Thread, children, label_wire, socketpair, sockets, tasks
 
 
 class TaskControl(Control):
@@ -127,10 +127,14 @@ class TaskChild(Child):
         self.end(10.0)
 
     def end(self, timeout_s: float) -> None:
-        """Waits for its end, not longer than this, and closes its pipes."""
+        """Waits for its end, not longer than this, and closes its pipes; what one that is killed has open is closed."""
         if not self.wait(timeout_s):
             self.die()
-            self.thread.join()
+            for task in tasks:
+                if task.process is self:
+                    task.join()
+            for socket in [one for one in sockets if one.process is self]:
+                socket.close()
         self._input.close()
 
 

@@ -33,6 +33,7 @@ died: list[str] = []  # tasks that ended by an error of their own
 names: dict[int, str] = {}  # of tasks
 children: dict[str, Any] = {}  # processes of the telemetry that are tasks, by name
 tasks: list["Thread"] = []
+sockets: list["Socket"] = []  # that are open
 with_the_loop: list[Callable[[], None]] = []  # what begins when the loop does
 
 
@@ -224,6 +225,8 @@ class Socket:
 
     def __init__(self, fd: int) -> None:
         self._fd, self._timeout = fd, None
+        self.process = getattr(threading.current_thread(), "process", None)  # whose it is, as of a task
+        sockets.append(self)
 
     _timeout: float | None
 
@@ -298,6 +301,7 @@ class Socket:
         if self._fd >= 0:
             world.close(self._fd)
             self._fd = -1
+            sockets.remove(self)
 
 
 class RawSocket(Socket):
@@ -372,7 +376,7 @@ def label_wire(port: int, name: str, socket_fd: int) -> None:
 def modules(**parts: Any) -> dict[str, Any]:
     """What `rt_kernels.doors.opened` takes. parts: what the world makes of our own otherwise."""
     _wire_of_port.clear()
-    for kept in (died, names, children, tasks, with_the_loop, _loop_began, _loop_ended):
+    for kept in (died, names, children, tasks, sockets, with_the_loop, _loop_began, _loop_ended):
         kept.clear()
     return {
         "time": time,

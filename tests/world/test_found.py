@@ -152,6 +152,12 @@ def test_of_two_answers_to_one_frame_the_first_counts(config, tmp_path):
     assert violations(fly(config, 542, tmp_path / "run", events, wire="ethercat", force=True), config) == []
 
 
+def test_a_bus_whose_desk_hangs_at_the_end_leaves_no_socket(tmp_path):
+    # left over: 5 sockets of the world are open
+    longer, events = load_test("docking", [*NO_BUS, *QUICK, "guidance.recover_s=3"]), [Event("stall", "desks", 8.4955, amount=6582511611)]
+    assert violations(fly(longer, 2364, tmp_path / "run", events, wire="ethercat", force=True), longer) == []
+
+
 def test_a_stand_without_drives_is_refused_by_its_name(tmp_path):
     # ended by DeviceError: virtual stand: machine: must be one of linear, hydraulic, got ''
     flight = fly(load_test("berthing", NO_BUS), 1, tmp_path / "run")
