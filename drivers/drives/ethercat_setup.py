@@ -28,6 +28,7 @@ INIT, PREOP, SAFEOP, OP = 1, 2, 4, 8
 STATE_ERROR = 0x10  # with a state: it was not reached, or left
 FEATURE_CLOCK = 0x04  # of register 0x008
 KEEPER_PRIORITY = 60  # below the loop, where the right is there
+LIBRARY_ERRORS = ("SdoError", "MailboxError", "PacketError", "WkcError", "ConfigMapError", "EepromError")
 FRAMES_TO_ACT = 3  # so many answers after a change it has been seen: one under way, one with it, one after it
 CLOSING_STATE_S = 0.25
 INSTALL = "pip install 'hil-server[ethercat]'"
@@ -188,7 +189,7 @@ class EthercatSession:
         slave is missing or too many, another one than expected, or refuses a value."""
         library = self._library or made_as("pysoem", _library)()
         self.errors = tuple(
-            getattr(library, name) for name in ("SdoError", "MailboxError", "PacketError", "WkcError") if hasattr(library, name)
+            getattr(library, name) for name in LIBRARY_ERRORS if hasattr(library, name)
         ) or (Exception,)
         self._master = library.Master()
         _patient(library, self.answer_s)
@@ -205,8 +206,11 @@ class EthercatSession:
             self._state(OP, "OP", ask=True)
             for node in self._nodes:
                 self._profile.check(node)
-        except Exception:
+        except Exception as error:
             self._drop()
+            if type(error).__name__ in LIBRARY_ERRORS:
+                raise DriveSetupError(f"EtherCAT on {self.interface}: set-up: {type(error).__name__} {error}".rstrip()
+                                      + ": are frames lost or damaged? look at cables and connectors") from error  # fmt: skip
             raise
 
     def enable(self) -> None:

@@ -134,6 +134,10 @@ def test_fault_is_reset_before_enabling(segment):
     port.close()
 
 
+class PacketError(Exception):
+    """By its name one of the library's."""
+
+
 def fmmu(logical, size, physical, kind, active=1):
     return struct.pack("<IHBBHBBB3x", logical, size, 0, 7, physical, 0, kind, active)
 
@@ -151,6 +155,7 @@ def says(drive, registers):
     [
         (lambda s: None, {"interface": "gone"}, "EtherCAT on gone"),
         (lambda s: s.drives.clear(), {}, "no slave answers"),
+        (lambda s: setattr(s.drives[0], "_fprd", Mock(side_effect=PacketError)), {}, "on eth1: set-up: PacketError: are frames lost"),
         (lambda s: s.drives.__delitem__(slice(1, 6)), {}, "1 slaves answer, 6 are expected"),
         (lambda s: s.drives.pop(), {}, "5 slaves answer, 6 are expected"),
         (lambda s: s.drives.append(type(s.drives[0])(s, 6)), {}, "7 slaves answer, 6 are expected .* 6 vendor 0x9A product 0x30924"),
