@@ -19,6 +19,7 @@ import numpy as np
 from hil_server.bus.child import Control, LogState, Task, say, serve
 from hil_server.bus.keeper import BusKeeper
 from hil_server.bus.settings import ADDRESSES, TelemetrySettings
+from hil_server.errors import DeviceError
 from hil_server.host.late_watch import LateWatch
 from hil_server.log.checkpoint import Checkpoint
 from hil_server.log.format import Facts
@@ -47,7 +48,7 @@ class Recorder:
         self.block, self.bus, self.late, self.path = block, bus, late, settings.log_path
         self._late_facts: Facts = {}
         self.dtype = record_dtype(header.aux_count)
-        self.log = LogWriter(settings.log_path, header) if settings.log_path else None
+        self.log = _new_log(settings.log_path, header) if settings.log_path else None
         if self.log is not None and settings.checkpoint:
             self.log.checkpoint(Checkpoint.unpacked(base64.b64decode(settings.checkpoint)))
         self._begins = header.branch.get("tick", 0)  # of a continued run: what the bus shows before it is of the run before
@@ -158,6 +159,14 @@ def run(recorder: Recorder, control: Control) -> tuple[Facts, str | None]:
             finished_at = finished_at or now
             if now - finished_at > CLOSE_WITHIN:
                 return {}, None
+
+
+def _new_log(path: str, header: LogHeader) -> LogWriter:
+    try:
+        return LogWriter(path, header)
+    except OSError as error:
+        raise DeviceError(f"log {path}: cannot be written: {error.strerror or error}; see to the disk, or give another folder "
+                          "with --out") from error  # fmt: skip
 
 
 def _late_watch(fd: int, core: int, trace: int = 1) -> LateWatch:

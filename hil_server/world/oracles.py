@@ -199,7 +199,7 @@ def _heard(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndar
     off = alone & ((r["drive_device_status"][at, axis] & 0xFFFF) != word)
     if off.any():
         yield f"node {node} says another status word than the log has at tick {names[at][off][0]}, {off.sum()} ticks"
-    off = (word & STATE_MASK != OPERATION_ENABLED) & (status[at] & DRIVE["not_enabled"] == 0)
+    off = (word & STATE_MASK != OPERATION_ENABLED) & (status[at] & DRIVE["not_enabled"] == 0) & (taken | on_can)
     if off.any():
         yield f"node {node} says that it is not enabled, the log not, at tick {names[at][off][0]}"
     silent = np.bincount(at, minlength=count) == 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hil_server.config.loader import load_test
-from hil_server.errors import ConfigurationError
+from hil_server.errors import ConfigurationError, DeviceError
 from hil_server.log.reader import read_log
 from hil_server.world.events import Event
 from hil_server.world.flight import fly
@@ -146,10 +146,19 @@ def test_an_answer_of_an_earlier_round_of_indices_is_late(config, tmp_path):
     assert violations(fly(config, 541, tmp_path / "run", events, wire="ethercat", force=True), config) == []
 
 
-def test_of_two_answers_to_one_frame_the_first_counts(config, tmp_path):
-    # ticks: node 1 says another position than the log has at tick 5525, 38 ticks
-    events = [Event("repeat", "drives 0", 5.5215, 6.0453, 0.1, 519694)]
-    assert violations(fly(config, 542, tmp_path / "run", events, wire="ethercat", force=True), config) == []
+@pytest.mark.parametrize(("seed", "event"), [
+    (542, Event("repeat", "drives 0", 5.5215, 6.0453, 0.1, 519694)),  # another position than the log has at tick 5525
+    (3213, Event("repeat", "drives 0", 3.9081, 6.1753, 0.5, 800044)),  # says that it is not enabled, the log not, at tick 3981
+])  # fmt: skip
+def test_of_two_answers_to_one_frame_the_first_counts(config, tmp_path, seed, event):
+    assert violations(fly(config, seed, tmp_path / "run", [event], wire="ethercat", force=True), config) == []
+
+
+def test_a_log_that_cannot_be_begun_is_named(config, tmp_path):
+    # ended by InternalError: telemetry: [Errno 5] Input/output error
+    flight = fly(config, 49, tmp_path / "run", [Event("disk", "error", 0.0, 5.0)], from_start=True)
+    assert isinstance(flight.error, DeviceError) and flight.left == []
+    assert str(flight.error).startswith(f"log {flight.log}: cannot be written: Input/output error")
 
 
 def test_a_bus_whose_desk_hangs_at_the_end_leaves_no_socket(tmp_path):
