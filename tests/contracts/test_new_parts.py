@@ -262,7 +262,8 @@ def test_emulated_device_says_the_simulated_wrench_to_its_port(package, tmp_path
     force = log.records["wrench_raw"][log.ticks // 2 :, :3] / 1000.0
     weight = [config.stand["mounting"]["carried_mass_kg"] * 9.80665, 0.0, 0.0]
     np.testing.assert_allclose(np.abs(force.mean(axis=0)), weight, atol=1.5)  # three times the load cell's noise
-    assert np.diff(log.records["wrench_sequence"]).max() >= 1 and not np.diff(log.records["wrench_lost_total"]).any()
+    moved, lost = np.diff(log.records["wrench_sequence"]), np.diff(log.records["wrench_lost_total"])
+    assert moved.max() >= 1 and (lost < np.maximum(moved, 1)).all()  # the socket of a server that stands still overflows; that is counted
     assert replay(log.path, verify=True)["equal"]
 
 
