@@ -105,6 +105,13 @@ cdef class Cia402EthercatPort(AxesPort):
         self._session = EthercatSession(self._profile, self._axes, self._protection, self._given, self._period_ns, self._loop_core, **keys)
         return self._session
 
+    def recover(self, left_s):
+        """Called beside the loop while it recovers: slaves that left OP are led back, the control words do the rest.
+
+        left_s(): seconds that the recovery still has. Raises DriveSetupError (a ConnectionError) when a slave does not get there in that
+        time."""
+        self._session.operational_again(left_s)
+
     @property
     def axes(self):
         """The cyclic part (tests)."""

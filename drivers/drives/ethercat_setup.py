@@ -28,6 +28,7 @@ INIT, PREOP, SAFEOP, OP = 1, 2, 4, 8
 STATE_ERROR = 0x10  # with a state: it was not reached, or left
 FEATURE_CLOCK = 0x04  # of register 0x008
 KEEPER_PRIORITY = 60  # below the loop, where the right is there
+AL_CONTROL, AL_STATUS = 0x120, 0x130  # registers: state; state, two unused bytes, status code
 LIBRARY_ERRORS = ("SdoError", "MailboxError", "PacketError", "WkcError", "ConfigMapError", "EepromError")
 FRAMES_TO_ACT = 3  # so many answers after a change it has been seen: one under way, one with it, one after it
 CLOSING_STATE_S = 0.25
@@ -162,6 +163,7 @@ class EthercatSession:
         self._socket: socket.socket | None = None
         self._keeper: threading.Thread | None = None
         self._on = False
+        self._left_s: Callable[[], float] = lambda: self.answer_s  # for one frame of the set-up, at most
         self._nodes: list[EthercatNode] = []
         self._all: list[EthercatNode] = []
         self._reference: EthercatNode | None = None
@@ -174,7 +176,7 @@ class EthercatSession:
     @property
     def timeout_us(self) -> int:
         """Time for one frame of the set-up."""
-        return round(1e6 * self.answer_s)
+        return round(1e6 * max(0.001, min(self.answer_s, self._left_s())))
 
     def await_frames(self, count: int) -> None:
         """Waits for so many more answers. Raises DriveSetupError when they do not come."""
@@ -233,6 +235,31 @@ class EthercatSession:
             return []
         self._on = False
         return await_down(self.axes, [str(node) for node in self._nodes], self.answer_s)
+
+    def operational_again(self, left_s: Callable[[], float]) -> None:
+        """Slaves that went to SAFEOP, as one does whose frames stayed away, acknowledge their error and go to OP (ETG.1000.6, 6.4).
+
+        left_s(): seconds that this may still take. Raises DriveSetupError when a slave does not get there in that time, or has lost its
+        set-up."""
+        self._left_s = left_s
+        try:
+            for node in self._all:
+                state = node.register(AL_STATUS, 2)
+                if state & ~STATE_ERROR < SAFEOP:
+                    raise DriveSetupError(f"{node}: has lost its set-up (state {state}): end this run and begin another")
+                if state != OP:
+                    self._lead(node, SAFEOP | STATE_ERROR, SAFEOP)  # the bit of the error, written, acknowledges it
+                    self._lead(node, OP, OP)
+        finally:
+            self._left_s = lambda: self.answer_s
+
+    def _lead(self, node: EthercatNode, asked: int, state: int) -> None:
+        node.set_register(AL_CONTROL, struct.pack("<H", asked))
+        while (found := node.register(AL_STATUS, 6)) & 0xFFFF != state:
+            if self._left_s() <= 0.0:
+                why = f"state {found & 0xFFFF}, AL status code 0x{found >> 32:04X}"
+                raise DriveSetupError(f"{node}: does not return to state {state}: {why}")
+            time.sleep(0.002)
 
     def close(self) -> list[str]:
         """Takes the power off where that has not been done; then SAFEOP, PREOP, INIT. Returns what did not work."""

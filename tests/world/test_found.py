@@ -154,6 +154,17 @@ def test_of_two_answers_to_one_frame_the_first_counts(config, tmp_path, seed, ev
     assert violations(fly(config, seed, tmp_path / "run", [event], wire="ethercat", force=True), config) == []
 
 
+def test_a_slave_that_left_op_is_led_back_by_a_recovery(tmp_path):
+    # recoveries: the recovery of 13.661 s fails, and nothing is wrong any more: ['drive_device_fault', 'drive_not_enabled', 'bus_fault']
+    events = [
+        Event("inject", "working_counter:0", 7.8643, 10.7475),
+        Event("command", "recover", 8.7821),
+        Event("command", "recover", 13.6711),
+    ]
+    longer = load_test("docking", [*NO_BUS, *QUICK, "guidance.recover_s=3"])
+    assert violations(fly(longer, 3374, tmp_path / "run", events, wire="ethercat", force=True), longer) == []
+
+
 def test_a_log_that_cannot_be_begun_is_named(config, tmp_path):
     # ended by InternalError: telemetry: [Errno 5] Input/output error
     flight = fly(config, 49, tmp_path / "run", [Event("disk", "error", 0.0, 5.0)], from_start=True)

@@ -1,6 +1,7 @@
 """Set-up of an EtherCAT segment: the session against a library made for the test (objects, registers, states), frames by a socket pair."""
 
 import importlib.metadata
+import itertools
 import os
 import struct
 import threading
@@ -182,6 +183,29 @@ def test_what_is_wrong_is_reported_and_all_is_left_safe(segment, change, keys, w
         opened(one, **keys)
     assert one.closed or keys.get("interface") == "gone"
     assert all(0x0F not in drive.controls for drive in one.drives)
+
+
+def test_a_slave_that_left_op_is_led_back_and_what_cannot_be_is_named(segment):
+    one = segment()
+    port = opened(one)
+    drive, asked = one.drives[2], []
+    write = drive._fpwr
+
+    def obeys(address, data, timeout_us):
+        asked.append((address, *struct.unpack("<H", data)))
+        drive.registers[0x130] = struct.pack("<H", asked[-1][1] & ~0x10)
+
+    drive.registers[0x130], drive._fpwr = struct.pack("<HHH", 0x14, 0, 0x1B), obeys
+    port.recover(lambda: 1.0)
+    assert asked == [(0x120, 0x14), (0x120, 8)] and all(0x120 not in other.registers for other in one.drives)
+    drive.registers[0x130] = struct.pack("<H", 2)
+    with pytest.raises(DriveSetupError, match=r"slave 2 on eth1: has lost its set-up \(state 2\)"):
+        port.recover(lambda: 1.0)
+    drive.registers[0x130], drive._fpwr = struct.pack("<HHH", 0x14, 0, 0x1B), write
+    left = itertools.chain([1.0] * 20, itertools.repeat(0.0))
+    with pytest.raises(DriveSetupError, match="slave 2 on eth1: does not return to state 4: state 20, AL status code 0x001B"):
+        port.recover(lambda: next(left))
+    port.close()
 
 
 def test_clocks_that_settle_late_are_waited_for(segment):
