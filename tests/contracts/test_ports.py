@@ -278,7 +278,8 @@ def test_snapshot_and_restore_give_the_same_bytes(opened, stream, role, name):
 @needs_mallinfo2
 @all_ports
 def test_keeps_no_memory(opened, stream, role, name):
-    """Two thousand ticks, one in ten with something new; the smallest block that malloc gives is 32 bytes, so one in ten would show."""
+    """Two thousand ticks, one in ten with something new; the smallest block that malloc gives is 32 bytes, so one in ten would show, each
+    time: what other threads of the process take once is not the port's."""
     port, device = opened(role, name)
     sample = stream(1)[0]
     aux = port.read(sample)
@@ -292,10 +293,13 @@ def test_keeps_no_memory(opened, stream, role, name):
             if k % 10 == 9:
                 device.heard()
 
+    def taken():
+        before = in_use()
+        ticks(2000)
+        return in_use() - before
+
     ticks(300)
-    before = in_use()
-    ticks(2000)
-    assert in_use() - before < 6400
+    assert any(taken() < 6400 for _ in range(3))
 
 
 # ------------------------------------------------------------------------------------------------------------------ clocks
