@@ -411,7 +411,7 @@ logging.disable(logging.CRITICAL)
 wire, within, first, seeds, seconds, *more = sys.argv[1:]
 config, found = load_test("docking", [*NO_BUS, *more]), []
 over = lambda: bool(found) or time.process_time() > float(seconds)
-result = hunt(config, range(int(first), int(first) + int(seeds)), float(within), found.append, True, wire=wire, until=over)
+result = hunt(config, range(int(first), int(first) + int(seeds)), float(within), found.append, force=True, wire=wire, until=over)
 told = [{"seed": f.seed, "events": len(f.events), "least": [list(e) for e in f.least], "violated": f.violated} for f in result.found]
 print(json.dumps({"runs": result.ends.total(), "ticks": result.ticks, "world_s": result.world_s, "seconds": time.process_time(),
                   "found": told}))

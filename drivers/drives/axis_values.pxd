@@ -2,9 +2,9 @@
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
-from rt_kernels.codes cimport (DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_LOST, DRIVE_STATUS_NO_DATA, DRIVE_STATUS_STALE,
-                               DRIVE_STATUS_VALVE_SATURATED, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING, SAFETY_STATE_NOT_ARMED,
-                               SAFETY_STATE_RECOVERING, SETPOINT_STATUS_BLOCKED1)
+from rt_kernels.codes cimport (DRIVE_STATUS_FOLLOWING_ERROR, DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_LOST, DRIVE_STATUS_NO_DATA,
+                               DRIVE_STATUS_STALE, DRIVE_STATUS_VALVE_SATURATED, DRIVE_STATUS_WARNING,
+                               SAFETY_STATE_FOLLOWING, SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING, SETPOINT_STATUS_BLOCKED1)
 from rt_kernels.sample cimport Sample
 
 cdef enum:
@@ -38,6 +38,7 @@ cdef struct AxisOutput:
     int32_t target          # newest setpoint in counts
     uint16_t word           # newest control word of an axis that is not blocked
     uint16_t word_out       # newest that was sent
+    bint held               # the target is the place at which the axis was enabled, no setpoint yet
 
 
 cdef struct PositionHistory:
@@ -92,6 +93,11 @@ cdef inline bint in_place(int32_t target, int32_t counts, double counts_per_metr
     return -0.001 * counts_per_metre <= gap <= 0.001 * counts_per_metre
 
 
+# Of an axis that is held: a following error when it has left its place.
+cdef inline uint32_t left_place(const AxisOutput *out, int32_t counts, double counts_per_metre) noexcept nogil:
+    return DRIVE_STATUS_FOLLOWING_ERROR if out.held and not in_place(out.target, counts, counts_per_metre) else 0
+
+
 # Setpoint and control word of axis i at a tick. Before the setpoints have started the drive holds the position at which it was enabled;
 # after a trip an axis keeps its word until a recovery leads it up, state by state, each by an answer of this tick: without one it is sent
 # what it was sent last. A blocked one gets the word that takes its power off.
@@ -99,6 +105,7 @@ cdef inline void command_axis(const Sample *sample, int i, double zero_m, double
                               bint reset, const ControlWords *words, AxisOutput *out) noexcept nogil:
     if sample.safety_state != SAFETY_STATE_NOT_ARMED:
         out.target = to_counts((sample.leg_setpoint[i] - zero_m) * counts_per_metre, out.target)
+        out.held = False
     if sample.safety_state == SAFETY_STATE_RECOVERING:
         if sample.drive_status[i] & UNHEARD:
             out.word = out.word_out

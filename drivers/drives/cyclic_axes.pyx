@@ -17,9 +17,11 @@ word. An emergency message shows in its tick also when it was taken back in the 
 in its tick, and until the next one that is.
 
 Before the loop and after it the keeper (`drivers.drives.keeper`) exchanges the same frames in the same order. It leads the axes up by
-their control words, the target of an axis being where it stands until it is enabled, and lets all of them take the last step together. The
-loop has the buses from its first read on; when it leaves them the keeper leads the axes down, state by state, their targets as they were
-(of an axis that is more than a millimetre away: where it is), and frames flow until each has arrived.
+their control words, the target of an axis being where it stands until it is enabled, and lets all of them take the last step together,
+when two positions in a row of each are within a millimetre of each other. An axis that is enabled and, before the first setpoint, more than
+a millimetre from where it is held has a following error: the keeper takes its power, the loop trips. The loop has the buses from its first
+read on; when it leaves them the keeper leads the axes down, state by state, their targets as they were (of an axis that is more than a
+millimetre away: where it is), and frames flow until each has arrived.
 
 Watchdog (`drivers.watchdog_output`): where one drive has its output, that drive's second setpoint frame carries digital outputs, behind the
 velocity if there is one. They act with the setpoints; the keeper sends zeros.
@@ -60,7 +62,8 @@ heartbeat 0x700 + n (CiA 301).
 
 from libc.string cimport memset
 
-from drivers.drives.axis_values cimport HEARD_PERIODS, command_axis, counts_rate, in_place, keep_position, rank, to_counts
+from drivers.drives.axis_values cimport (HEARD_PERIODS, command_axis, counts_rate, in_place, keep_position, left_place, rank,
+                                         to_counts)
 from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NO_OWNER, arrived, close_buses, keep_buses,
                                     lead_to, loop_has, loop_leaves, owner_now, reset_now, resets_in_recovery)
 from drivers.watchdog_output cimport watchdog_bits
@@ -369,7 +372,7 @@ cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns
         status |= DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_DEVICE_FAULT
     if a.nmt_state != NMT_OPERATIONAL:
         status |= DRIVE_STATUS_NOT_ENABLED
-    return status
+    return status | left_place(&a.out, a.counts, axes.p.axis[i].counts_per_metre)
 
 
 # The findings of a tick are reported: the next tick begins without any.
@@ -474,28 +477,34 @@ cdef inline bint enabled(const Axes *axes, const AxisState *a) noexcept nogil:
 cdef void lead(Axes *axes) noexcept nogil:
     cdef AxisState *a
     cdef bint reset = reset_now(axes.keeper.turns, axes.p.period_ns), all_ready = True, off = False
-    cdef bint may_enable
+    cdef bint may_enable, stands
     cdef int i
     if axes.keeper.led == LEAD_NOWHERE:
         return
     for i in range(AXES):
         a = &axes.s.axis[i]
         all_ready = (all_ready and a.silent_periods <= HEARD_PERIODS
-                     and axes.p.words.up(a.status_word, False, True) == axes.p.words.enabled)
+                     and axes.p.words.up(a.status_word, False, True) == axes.p.words.enabled
+                     and in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre))
     for i in range(AXES):
         a = &axes.s.axis[i]
         a.target_rate = 0
-        if axes.keeper.led == LEAD_UP:
-            if not enabled(axes, a):
-                a.out.target = a.counts
-            # the last step is not taken back from an axis whose answer is from before it
-            may_enable = all_ready or a.out.word_out == axes.p.words.enabled
-            a.out.word = axes.p.words.up(a.status_word, reset, may_enable) if a.silent_periods <= HEARD_PERIODS else a.out.word_out
-        elif axes.keeper.led == LEAD_DOWN:
+        if axes.keeper.led == LEAD_DOWN:
             if axes.keeper.turns == 0 and not in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre):
                 a.out.target = a.counts
             a.out.word = axes.p.word_down(a.status_word, &off)
             a.off = off
+        elif enabled(axes, a) and left_place(&a.out, a.counts, axes.p.axis[i].counts_per_metre):
+            a.out.word = axes.p.words.blocking
+            arrived(&axes.keeper)
+        elif axes.keeper.led == LEAD_UP:
+            # the last step is not taken back from an axis that stands in its place and whose answer is from before it
+            stands = a.out.word_out == axes.p.words.enabled and in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre)
+            if not enabled(axes, a) and not stands:
+                a.out.target = a.counts
+                a.out.held = True
+            may_enable = all_ready or stands
+            a.out.word = axes.p.words.up(a.status_word, reset, may_enable) if a.silent_periods <= HEARD_PERIODS else a.out.word_out
         a.out.word_out = a.out.word
 
 

@@ -33,7 +33,7 @@ time that it left after its point of the grid.
 
 from libc.string cimport memcmp, memcpy, memset
 
-from drivers.drives.axis_values cimport HEARD_PERIODS, command_axis, counts_rate, in_place, keep_position
+from drivers.drives.axis_values cimport HEARD_PERIODS, command_axis, counts_rate, in_place, keep_position, left_place
 from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK, word_down, word_up
 from drivers.drives.ethercat_record cimport EthercatRecord
 from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NO_OWNER, arrived, close_buses, keep_buses,
@@ -250,6 +250,7 @@ cdef uint32_t axis_status(Ethercat *b, int i, uint32_t common) noexcept nogil:
         a.status |= DRIVE_STATUS_NOT_ENABLED
     if a.al_status & AL_ERROR:
         a.status |= DRIVE_STATUS_EMERGENCY
+    a.status |= left_place(&a.out, a.counts, b.p.axis[i].counts_per_metre)
     return a.status | common
 
 
@@ -333,6 +334,7 @@ cdef void lead(Ethercat *b) noexcept nogil:
     cdef int i
     for i in range(AXES):
         all_ready = all_ready and word_up(b.s.axis[i].status_word, False, True) == b.p.words.enabled
+        all_ready = all_ready and in_place(b.s.axis[i].out.target, b.s.axis[i].counts, b.p.axis[i].counts_per_metre)
         up = up and b.s.axis[i].status_word & STATE_MASK == OPERATION_ENABLED
     if up:
         arrived(&b.keeper)
@@ -345,7 +347,14 @@ cdef void lead(Ethercat *b) noexcept nogil:
             a.off = off
             continue
         if a.status_word & STATE_MASK != OPERATION_ENABLED:
-            a.out.target = a.counts
+            if b.keeper.led != LEAD_HOLD and not (a.out.word_out == b.p.words.enabled
+                                                  and in_place(a.out.target, a.counts, b.p.axis[i].counts_per_metre)):
+                a.out.target = a.counts
+                a.out.held = b.keeper.led == LEAD_UP
+        elif left_place(&a.out, a.counts, b.p.axis[i].counts_per_metre):
+            a.out.word_out = b.p.words.blocking
+            arrived(&b.keeper)
+            continue
         if b.keeper.led == LEAD_UP and heard:
             a.out.word_out = word_up(a.status_word, reset, all_ready)
 

@@ -152,7 +152,7 @@ class EthercatSession:
         self._profile, self.axes, self._protection, self._given, self._period_ns = profile, axes, protection, given, period_ns
         self._loop_core = loop_core
         checked_count(given["identity"], 6)
-        self._left = objects_named(given["left_objects"])
+        self._left_objects = objects_named(given["left_objects"])
         self.notes: list[str] = []
         self.identities: list[dict[str, int]] = []
         self._library, self._open_socket = library, open_socket
@@ -163,7 +163,7 @@ class EthercatSession:
         self._socket: socket.socket | None = None
         self._keeper: threading.Thread | None = None
         self._on = False
-        self._left_s: Callable[[], float] = lambda: self.answer_s  # for one frame of the set-up, at most
+        self._time_left_s: Callable[[], float] = lambda: self.answer_s  # for one frame of the set-up, at most
         self._nodes: list[EthercatNode] = []
         self._all: list[EthercatNode] = []
         self._reference: EthercatNode | None = None
@@ -176,7 +176,7 @@ class EthercatSession:
     @property
     def timeout_us(self) -> int:
         """Time for one frame of the set-up."""
-        return round(1e6 * max(0.001, min(self.answer_s, self._left_s())))
+        return round(1e6 * max(0.001, min(self.answer_s, self._time_left_s())))
 
     def await_frames(self, count: int) -> None:
         """Waits for so many more answers. Raises DriveSetupError when they do not come."""
@@ -241,7 +241,7 @@ class EthercatSession:
 
         left_s(): seconds that this may still take. Raises DriveSetupError when a slave does not get there in that time, or has lost its
         set-up."""
-        self._left_s = left_s
+        self._time_left_s = left_s
         try:
             for node in self._all:
                 state = node.register(AL_STATUS, 2)
@@ -251,12 +251,12 @@ class EthercatSession:
                     self._lead(node, SAFEOP | STATE_ERROR, SAFEOP)  # the bit of the error, written, acknowledges it
                     self._lead(node, OP, OP)
         finally:
-            self._left_s = lambda: self.answer_s
+            self._time_left_s = lambda: self.answer_s
 
     def _lead(self, node: EthercatNode, asked: int, state: int) -> None:
         node.set_register(AL_CONTROL, struct.pack("<H", asked))
         while (found := node.register(AL_STATUS, 6)) & 0xFFFF != state:
-            if self._left_s() <= 0.0:
+            if self._time_left_s() <= 0.0:
                 why = f"state {found & 0xFFFF}, AL status code 0x{found >> 32:04X}"
                 raise DriveSetupError(f"{node}: does not return to state {state}: {why}")
             time.sleep(0.002)
@@ -313,7 +313,7 @@ class EthercatSession:
             node.set_pdo(0x1600, 0x1C12, OUTPUTS)
             node.set_pdo(0x1A00, 0x1C13, INPUTS)
             self._profile.prepare(node, axis)
-            for words in protect(node, self._protection[axis], self._left):
+            for words in protect(node, self._protection[axis], self._left_objects):
                 missing.setdefault(words, []).append(str(node))
         self.notes = [*notes_of(missing), *alike(self.identities)]
 

@@ -76,7 +76,7 @@ cdef inline void lead_to(Keeper *k, int32_t lead) noexcept nogil:
     set_lead(&k.lead, lead)
 
 
-# All drives are up: they are held, unless somebody has led elsewhere meanwhile.
+# All drives are up, or one has left its place: they are held, unless somebody has led elsewhere meanwhile.
 cdef inline void arrived(Keeper *k) noexcept nogil:
     change_owner(&k.lead, LEAD_UP, LEAD_HOLD)
 

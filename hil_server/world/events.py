@@ -5,7 +5,7 @@ import errno
 import math
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -13,13 +13,14 @@ import zmq
 
 from drivers.simulated import world
 from drivers.simulated.injections import BY_NAME
+from drivers.simulated.stand_server_client import StandControl
 from hil_server.bus.wire import COMMAND, pack, unpack
 from hil_server.config import TestConfig
 from hil_server.line.assembly import base_context
 from hil_server.operator_desk.autopilot import pilot_for
 from hil_server.operator_desk.script import Row
 from hil_server.operator_desk.sender import HandSender
-from hil_server.world import messages
+from hil_server.world import messages, surroundings
 from hil_server.world.surroundings import ROLES, WIRES, Thread, children
 from rt_kernels import disk
 from rt_kernels.layout import BITS, CODES
@@ -159,9 +160,13 @@ def of_stand(events: Sequence[Event]) -> list[dict[str, object]]:
     for e in events:
         if e.kind == "inject":
             name, index = e.where.split(":")
-            plant = BY_NAME[name].at == "plant"
-            found.append({"name": name, "index": int(index), "at_s": e.from_s + 0.05, "duration_s": 0.0 if plant else e.until_s - e.from_s})
+            lasts_s = 0.0 if _of_plant(e) else e.until_s - e.from_s
+            found.append({"name": name, "index": int(index), "at_s": e.from_s + 0.05, "duration_s": lasts_s})
     return found
+
+
+def _of_plant(injected: Event) -> bool:
+    return BY_NAME[injected.where.partition(":")[0]].at == "plant"
 
 
 class Answer(NamedTuple):
@@ -177,11 +182,15 @@ class Answer(NamedTuple):
 
 class Actor:
     """Does what happens at a moment: commands of operators at their desks, the end of a process, a jump of the time of day. A task of its
-    own. answers: gets one for each command."""
+    own. answers: gets one for each command. stand: gives the control of the stand's faults, None before there is one; without it the stand
+    has its faults from its configuration (`of_stand`)."""
 
-    def __init__(self, events: Sequence[Event], answers: list[Answer]) -> None:
-        self._events = [e for e in events if e.kind in ("command", "kill", "clock")]
-        self._answers = answers
+    def __init__(self, events: Sequence[Event], answers: list[Answer], stand: Callable[[], StandControl | None] | None = None) -> None:
+        self._events = [e for e in events if e.kind in ("command", "kill", "clock") or (e.kind == "inject" and stand)]
+        if stand:
+            over = [e._replace(kind="clear", from_s=e.until_s) for e in self._events if e.kind == "inject" and not _of_plant(e)]
+            self._events = sorted([*self._events, *over], key=lambda e: e.from_s)
+        self._stand, self._answers = stand, answers
         self._thread = Thread(target=self._act, name="operator")
 
     def begin(self) -> None:
@@ -201,14 +210,21 @@ class Actor:
             if e.kind == "command":
                 self._give(e)
             elif e.kind == "kill":
+                while e.where not in children:  # not begun yet
+                    self._listen(world.now_ns() + 1_000_000)
                 children[e.where].die()
-            else:
+            elif e.kind == "clock":
                 world.step_wall(e.amount)
+            elif self._stand and (control := self._stand()):
+                name, index = e.where.split(":")
+                (control.inject if e.kind == "inject" else control.clear)(name, int(index))
         self._listen(world.NEVER_NS)
 
     def _give(self, e: Event) -> None:
-        self._answers.append(Answer(e.where, e.amount, 1e-9 * (world.now_ns() - world.armed_ns()), math.inf, {}))
-        if end := messages.clients.get(messages.COMMAND_AT):  # none once the bus has ended
+        end = messages.clients.get(messages.COMMAND_AT)  # none before the bus has begun, and once it has ended
+        if end or surroundings.loop_began_ns() >= 0:
+            self._answers.append(Answer(e.where, e.amount, 1e-9 * (world.now_ns() - world.armed_ns()), math.inf, {}))
+        if end:
             request = {"id": len(self._answers) - 1, "command": e.where, "client": f"operator {e.amount}"}
             messages.sent(end, [b"desk %d" % e.amount, COMMAND, pack(request)])
 

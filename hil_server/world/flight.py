@@ -16,7 +16,7 @@ from hil_server.run.session import Options, run_live
 from hil_server.values import Document
 from hil_server.world import ethercat_master, messages, surroundings
 from hil_server.world.events import Actor, Answer, Disk, Event, Pilot, of_stand, put_on_wires
-from hil_server.world.processes import NoHost, TaskChild, TaskStand, drive_log, outlive
+from hil_server.world.processes import NoHost, TaskChild, TaskStand, drive_log, outlive, stands
 from rt_kernels import doors
 
 WIRES_OF_DRIVES: dict[str, Document] = {
@@ -47,8 +47,8 @@ def _predicted(config: TestConfig, test: Assembly, done: Done) -> Prediction:
 class Flight:
     """Its outcome. left: what was still there at the end, in words; frames: CAN frames as the server sent and received them (world.FRAME);
     drives: what the drives noted of their states (StandLoop.states); turns: hand-overs of the baton (world.TURN), names: of tasks;
-    answers: to what operators
-    commanded; began_ns: world time of the loop's begin; ran_s: how long it ran; from_start: as given to `fly`."""
+    answers: to what operators commanded; began_ns: world time of the loop's begin, or, without one, of the first event's; ran_s: how long
+    the loop ran; from_start: as given to `fly`. Times of events and answers are since `began_ns`."""
 
     seed: int
     events: Sequence[Event]
@@ -66,6 +66,13 @@ class Flight:
     ran_s: float = 0.0
     world_s: float = 0.0
 
+    def count_from(self, began_ns: int) -> None:
+        """Times of events and answers are since the loop's begin from now on."""
+        late_s = 1e-9 * (began_ns - self.began_ns)
+        self.events = [e._replace(from_s=e.from_s - late_s, until_s=e.until_s - late_s) for e in self.events]
+        self.answers = [a._replace(given_s=a.given_s - late_s, came_s=a.came_s - late_s) for a in self.answers]
+        self.began_ns = began_ns
+
 
 def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), *, turns: int = 0, force: bool = False,
         from_start: bool = False, wire: str = "can") -> Flight:  # fmt: skip
@@ -74,7 +81,7 @@ def fly(config: TestConfig, seed: int, out: Path, events: Sequence[Event] = (), 
     wire: of the stand's drives (WIRES_OF_DRIVES). turns: so many hand-overs of the baton are noted. force: as of `hil-server run`.
     from_start: the events' time begins with the set-up of the devices and not with the loop."""
     flight = Flight(seed, events, out / "run.mcap", from_start=from_start)
-    stand = {"drives": WIRES_OF_DRIVES[wire], "faults": of_stand(events)}
+    stand = {"drives": WIRES_OF_DRIVES[wire], "faults": [] if from_start else of_stand(events)}
     options = Options(out=str(out), quiet=True, report=False, force=force, stand={key: value for key, value in stand.items() if value})
     with flown(flight, turns), contextlib.ExitStack() as end:
         if config.setup.telemetry.addresses["hand_controller"]:
@@ -99,21 +106,27 @@ def flown(flight: Flight, turns: int = 0) -> Iterator[None]:
     if turns:
         world.keep_turns(turns)
     drive_log.clear()
+    stands.clear()
     parts = {"child": TaskChild, "stand": TaskStand, "host": NoHost, "disk": Disk(flight.events), "predict": _predicted,
              "pysoem": lambda: ethercat_master, "messages": messages.module, "peers": lambda socket, *_: socket}  # fmt: skip
     try:
         with doors.opened(surroundings.modules(**parts)), contextlib.ExitStack() as end:
             end.callback(surroundings.end_tasks)
             end.callback(outlive)
-            actor = Actor(flight.events, flight.answers)
+            actor = Actor(flight.events, flight.answers, (lambda: stands[-1].control if stands else None) if flight.from_start else None)
             end.callback(actor.end)
-            surroundings.with_the_loop.append(actor.begin)
+            if flight.from_start:
+                actor.begin()
+            else:
+                surroundings.with_the_loop.append(actor.begin)
             yield
     except (Exception, world.Killed) as error:
         flight.error = error
     flight.world_s = 1e-9 * (world.now_ns() - began)
     flight.ran_s = 1e-9 * surroundings.loop_ran_ns()
     flight.began_ns, flight.frames, flight.turns = world.armed_ns(), world.frames(), world.turns()
+    if flight.from_start and surroundings.loop_began_ns() >= 0:
+        flight.count_from(surroundings.loop_began_ns())
     flight.drives = drive_log[-1] if drive_log else flight.drives
     flight.left, flight.names = list(surroundings.died), dict(surroundings.names)
     if len(flight.frames) == FRAMES:

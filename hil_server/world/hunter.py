@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hil_server import interrupts
 from hil_server.config import TestConfig
@@ -34,14 +35,14 @@ class Found:
     events: Sequence[Event]
     least: Sequence[Event]
     violated: list[str]
-    wire: str = "can"
+    flown: Document = field(default_factory=dict)
 
     def as_test(self) -> str:
         """The test that repeats it."""
         lines = "\n".join(f"        {event!r}," for event in self.least)
-        wire = "" if self.wire == "can" else f", wire={self.wire!r}"
+        flown = "".join(f", {key}={value!r}" for key, value in self.flown.items() if value not in (False, "can"))
         return (f"def test_seed_{self.seed}(config, tmp_path):\n    # {self.violated[0]}\n    events = [\n{lines}\n    ]\n"
-                f"    assert violations(fly(config, {self.seed}, tmp_path / 'run', events{wire}), config) == []\n")  # fmt: skip
+                f"    assert violations(fly(config, {self.seed}, tmp_path / 'run', events{flown}), config) == []\n")  # fmt: skip
 
 
 Outcome = tuple[str, int, float, Found | None]  # of a seed: how it ended, ticks, seconds of world time
@@ -67,12 +68,12 @@ class Hunt:
         return {"ends": dict(self.ends), "ticks": self.ticks, "world_s": self.world_s, "violations": found}
 
 
-def tried(config: TestConfig, seed: int, events: Sequence[Event], force: bool = False, wire: str = "can") -> tuple[Flight, list[str]]:
-    """One flight in a folder that is taken away again, and what it violated."""
+def tried(config: TestConfig, seed: int, events: Sequence[Event], **flown: Any) -> tuple[Flight, list[str]]:
+    """One flight (flown: as `fly` takes them) in a folder that is taken away again, and what it violated."""
     folder = Path(tempfile.mkdtemp(prefix="world-"))
     try:
         with interrupts.sealed():
-            flight = fly(config, seed, folder / f"seed-{seed}", events, force=force, wire=wire)
+            flight = fly(config, seed, folder / f"seed-{seed}", events, **flown)
         return flight, violations(flight, config)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -88,25 +89,25 @@ def shrunk(events: Sequence[Event], violates: Callable[[Sequence[Event]], bool])
     return least
 
 
-def one(config: TestConfig, seed: int, length_s: float, force: bool = False, wire: str = "can") -> Outcome:
+def one(config: TestConfig, seed: int, length_s: float, **flown: Any) -> Outcome:
     """Flies a seed with the events that it draws: how it ended, ticks, seconds of world time, what was found."""
-    events = drawn(seed, length_s, wire)
-    flight, violated = tried(config, seed, events, force, wire)
+    events = drawn(seed, length_s, flown.get("wire", "can"))
+    flight, violated = tried(config, seed, events, **flown)
     found = None
     if violated:
         kinds = {line.partition(":")[0] for line in violated}
-        least = shrunk(events, lambda fewer: not kinds.isdisjoint(v.partition(":")[0] for v in tried(config, seed, fewer, force, wire)[1]))
-        found = Found(seed, events, least, violated, wire)
+        least = shrunk(events, lambda fewer: not kinds.isdisjoint(v.partition(":")[0] for v in tried(config, seed, fewer, **flown)[1]))
+        found = Found(seed, events, least, violated, flown)
     return str(flight.summary.get("end", type(flight.error).__name__)), flight.summary.get("ticks") or 0, flight.world_s, found
 
 
-def hunt(config: TestConfig, seeds: Sequence[int], length_s: float, say: Callable[[str], object], force: bool = False, *,
-         wire: str = "can", cores: int = 1, until: Callable[[], bool] = lambda: False, done: Done = no_progress) -> Hunt:  # fmt: skip
-    """Flies each seed. wire: of the drives; say: hears of each violation at once; cores: so many processes; until: no seed is begun once it
-    is true; done: called with how many are flown and how many there are."""
+def hunt(config: TestConfig, seeds: Sequence[int], length_s: float, say: Callable[[str], object], *, cores: int = 1,
+         until: Callable[[], bool] = lambda: False, done: Done = no_progress, **flown: Any) -> Hunt:  # fmt: skip
+    """Flies each seed. say: hears of each violation at once; cores: so many processes; until: no seed is begun once it is true; done:
+    called with how many are flown and how many there are; flown: as `fly` takes them (wire, force, from_start)."""
     result = Hunt()
     asked = itertools.takewhile(lambda _: not until(), seeds)
-    fly_one = functools.partial(one, config, length_s=length_s, force=force, wire=wire)
+    fly_one = functools.partial(one, config, length_s=length_s, **flown)
     with contextlib.ExitStack() as end:
         if cores > 1:
             outcomes = _as_asked(end.enter_context(pool(cores)), fly_one, asked, cores)

@@ -1,4 +1,5 @@
-"""What must hold of every run, whatever goes wrong in it. Each says in words what did not hold, and where."""
+"""What must hold of every run, whatever goes wrong in it: of its wires (OF_WIRES), also where nothing was armed, and of its log (OF_LOG).
+Each says in words what did not hold, and where."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -60,12 +61,14 @@ STOP_MASK = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 def violations(flight: Flight, config: TestConfig) -> list[str]:
     """Everything that did not hold of this flight; empty when all did."""
     found = [f"left over: {one}" for one in flight.left]
+    for look in OF_WIRES:
+        found += [f"{look.__name__}: {words}" for words in look(flight, config)]
     if flight.from_start and isinstance(flight.error, HilError) and flight.ran_s == 0.0:
         return found  # a device that does not answer as it should is not armed
     if flight.error is not None:
         return [*found, f"error: {type(flight.error).__name__}: {flight.error}"]
     log = read_log(flight.log)
-    for oracle in ORACLES:
+    for oracle in OF_LOG:
         found += [f"{oracle.__name__}: {words}" for words in oracle(flight, config, log)]
     return found
 
@@ -90,7 +93,7 @@ def setpoints(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
             yield f"{name} at tick {r['tick'][1:][wrong][0]}, {wrong.sum()} frames"
 
 
-def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+def frames(flight: Flight, config: TestConfig) -> Iterator[str]:
     """As they leave for the drives: setpoints of an enabled axis move by no more than the rate, and no axis is enabled elsewhere than where
     it is, nor without a fresh status that says it may be."""
     period = config.setup.test.period_ns
@@ -122,7 +125,7 @@ def frames(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
                     yield f"node {node} on {WIRES[wire]}: enabled at {_at(flight, at[k])}, {gap} counts from where it is"
 
 
-def attended(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+def attended(flight: Flight, config: TestConfig) -> Iterator[str]:
     """An enabled axis gets its frames from enabling to disabling, unless what sends them is stalled."""
     if any(e.kind == "stall" and e.where in SENDERS for e in flight.events):
         return
@@ -225,7 +228,7 @@ def _al_status(here: np.ndarray, tick: np.ndarray, count: int, r: np.ndarray) ->
             yield f"AL status 0x{data[off][0, 0]:02X} at tick {r['tick'][at[off][0]]}, and the log has no {bit}"
 
 
-def beats(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
+def beats(flight: Flight, config: TestConfig) -> Iterator[str]:
     """The drives on CAN hear that the server lives, unless what says so is stalled."""
     if any(e.kind == "stall" and e.where in SENDERS for e in flight.events):
         return
@@ -290,13 +293,14 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
     home_s = HOME_S + HOME_M / keys["speed_max_m_s"] + keys["recover_s"]
     for e in flight.events:
         fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
-        waits = e.kind == "stall" and 1e-9 * e.amount > half_s
-        lost_s = e.from_s + (half_s if waits else KEPT_S if fails else 0.0)
+        from_s = max(0.0, e.from_s)  # what begins in the set-up counts from the first record
+        waits = e.kind == "stall" and e.lasts_until_s - from_s > half_s
+        lost_s = from_s + (half_s if waits else KEPT_S if fails else 0.0)
         if (e.kind == "kill" or fails or waits) and lost_s < flight.ran_s - 0.1:
             if flight.ran_s > lost_s + home_s and not held:
                 yield f"the record ends at {e.from_s} s, the run at {flight.ran_s:.3f} s"
             given = at[log.records["command_code"] == CODES["command"]["record_lost"]]
-            due_s = e.from_s + 0.5 * RING_SECONDS + REACTS_S
+            due_s = from_s + 0.5 * RING_SECONDS + REACTS_S
             if waits and log.ticks and due_s < at[-1] and not (given <= due_s).any():
                 yield f"the record waits from {e.from_s} s on, and nothing ends the run until {due_s:.3f} s"
             if flight.summary["end"] not in ("record_lost", "tripped"):
@@ -338,23 +342,27 @@ def commands(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
 
 
 def end(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
-    """Held, parked or closed: setpoints at rest, the drives without power where their wires let them know."""
-    s = flight.summary
+    """Held, parked or closed: setpoints at rest."""
     if not log.ticks:
         return
     last = log.records[-1]
-    if s["complete"] and (np.abs(last["leg_rate_setpoint"]) > 1e-4).any() and int(last["safety_state"]) in (0, 1):
+    if flight.summary["complete"] and (np.abs(last["leg_rate_setpoint"]) > 1e-4).any() and int(last["safety_state"]) in (0, 1):
         yield f"the last setpoints move, {np.abs(last['leg_rate_setpoint']).max():.3g} m/s"
+
+
+def power(flight: Flight, config: TestConfig) -> Iterator[str]:
+    """At the end the drives are without power where their wires let them know."""
+    ended_s = flight.ran_s or flight.world_s
     # a stall begins when its task is due: the keeper of the drives sleeps while the loop has the buses
-    if all(e.kind != "stall" or e.where != "drives keeper" and e.lasts_until_s < flight.ran_s for e in flight.events):
+    if all(e.kind != "stall" or e.where != "drives keeper" and e.lasts_until_s < ended_s for e in flight.events):
         f = _of_drives(flight)
         f = f[(f["heard"] == 0) & (f["id"] & ~NODE == RPDO1)]
         places, newest = np.unique((f["wire"].astype(int) << 7 | f["id"] & NODE)[::-1], return_index=True)
         for place, k in zip(places, len(f) - 1 - newest, strict=True):
             if f["data"][k, 0] == ENABLED_WORD and f["data"][k, 1] == 0:
                 yield f"the last that node {place & 0x7F} on {WIRES[place >> 7]} gets leaves it enabled"
-    heard_s = 1e-9 * last["time_ns"] - SEEN_S
-    if all(e.kind in ("command", "disk", "kill", "clock", "repeat") or e.lasts_until_s < heard_s for e in flight.events):
+    harmless = ("command", "disk", "kill", "clock", "repeat")
+    if all(e.kind in harmless or e.lasts_until_s < ended_s - SEEN_S for e in flight.events):
         for axis in range(6):
             rows = flight.drives[flight.drives[:, 1] == axis]
             if len(rows) and rows[-1, 2] == OPERATION_ENABLED:
@@ -478,7 +486,8 @@ def _at(flight: Flight, ns: np.int64) -> str:
     return f"{1e-9 * (ns - flight.began_ns):.4f} s"
 
 
-ORACLES: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
-    setpoints, frames, attended, ticks, beats, record, counted, kept, without_record, commands, end, stopping, recoveries, silence, losses,
-    unprovoked, causes, replays,
+OF_WIRES: tuple[Callable[[Flight, TestConfig], Iterator[str]], ...] = (frames, attended, beats, power)
+OF_LOG: tuple[Callable[[Flight, TestConfig, Log], Iterator[str]], ...] = (
+    setpoints, ticks, record, counted, kept, without_record, commands, end, stopping, recoveries, silence, losses, unprovoked, causes,
+    replays,
 )  # fmt: skip

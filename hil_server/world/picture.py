@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +17,12 @@ TURNS, COLUMNS = 2_000_000, 72
 SHADES = " .:-=+*#%@"
 
 
-def picture(config: TestConfig, seed: int, events: Sequence[Event], force: bool = False, wire: str = "can") -> str:
-    """Events, changes of phase and state, faults as they came, and how often each task had the baton, by time."""
+def picture(config: TestConfig, seed: int, events: Sequence[Event], **flown: Any) -> str:
+    """Of a flight (flown: as `fly` takes them): events, changes of phase and state, faults as they came, and how often each task had the
+    baton, by time."""
     with TemporaryDirectory(prefix="world-") as folder:
-        flight = fly(config, seed, Path(folder) / f"seed-{seed}", events, turns=TURNS, force=force, wire=wire)
-        lines = [(e.from_s, f"event  {e!r}") for e in events]
+        flight = fly(config, seed, Path(folder) / f"seed-{seed}", events, turns=TURNS, **flown)
+        lines = [(e.from_s, f"event  {e!r}") for e in flight.events]
         if flight.log.exists() and (log := read_log(flight.log)).ticks:
             lines += _course(log.records)
     text = [f"seed {seed}: {flight.summary.get('end', flight.error)}, faults {flight.summary.get('faults', [])}"]

@@ -146,6 +146,7 @@ def outlive() -> None:
 
 OUTLIVES_S = 5.0
 drive_log: list[np.ndarray] = []  # what the drives of the stands noted of their states (StandLoop.states)
+stands: list["TaskStand"] = []  # those that run
 
 
 class TaskStand:
@@ -169,12 +170,14 @@ class TaskStand:
         self.config, self.counters = dict(config), {}
         self._thread = Thread(target=self.stand.run, name="stand")
         self._thread.start()
+        stands.append(self)
 
     counters: Document
 
     def stop(self, timeout_s: float = 5.0) -> Document:
         """Ends it and returns its counters. May be called twice."""
         if not self.counters:
+            stands.remove(self)
             self.control.close()
             self.stand.stop()
             self._thread.join()

@@ -362,6 +362,11 @@ def end_tasks() -> None:
         task.join()
 
 
+def loop_began_ns() -> int:
+    """World time at which the loop began, -1 without a loop."""
+    return _loop_began[-1] if _loop_began else -1
+
+
 def loop_ran_ns() -> int:
     """World time from the loop's begin to its end, 0 without a loop."""
     return _loop_ended[-1] - _loop_began[-1] if _loop_ended else 0

@@ -158,7 +158,7 @@ cdef uint32_t UNIT_FAULTS = CHAIN_STATE_UNIT_OFF | CHAIN_STATE_UNIT_LOW | CHAIN_
 
 cdef double IN_PLACE = 1e-9         # m: a setpoint no further than this from where it is led has arrived
 
-cdef uint32_t UNHEARD = DRIVE_STATUS_NO_DATA | DRIVE_STATUS_STALE | DRIVE_STATUS_LOST | DRIVE_STATUS_CORRUPT
+cdef uint32_t NOT_JUDGED = DRIVE_STATUS_NO_DATA | DRIVE_STATUS_STALE | DRIVE_STATUS_LOST | DRIVE_STATUS_CORRUPT
 cdef uint32_t WITHOUT_POWER = DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_DEVICE_FAULT | DRIVE_STATUS_HYDRAULICS_BLOCKED
 # what drives say whose power we took ourselves
 cdef uint32_t AFTER_BLOCKING = DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_NOT_FOLLOWING | DRIVE_STATUS_HYDRAULICS_BLOCKED
@@ -998,7 +998,7 @@ cdef bint left_by_itself(State *s, const Sample *o) noexcept nogil:
     cdef bint found = False
     cdef int i
     for i in range(6):
-        if o.drive_status[i] & UNHEARD:
+        if o.drive_status[i] & NOT_JUDGED:
             continue
         if o.drive_status[i] & WITHOUT_POWER:
             s.turned_off &= ~(1u << i)

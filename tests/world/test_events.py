@@ -10,6 +10,7 @@ import pytest
 from drivers.simulated import world
 from hil_server import interrupts
 from hil_server.config.loader import load_test
+from hil_server.errors import DeviceError
 from hil_server.log.reader import read_log
 from hil_server.world import hunter
 from hil_server.world.events import Disk, Event, drawn
@@ -20,16 +21,16 @@ from hil_server.world.oracles import (
     beats,
     commands,
     counted,
-    end,
     frames,
     losses,
+    power,
     recoveries,
     ticks,
     unprovoked,
     violations,
     without_record,
 )
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import QUICK
 
 
@@ -135,13 +136,13 @@ def test_a_press_in_a_flight_ends_the_hunt_and_is_not_the_flight_s(monkeypatch):
 def test_an_enabled_axis_without_frames_is_seen(tmp_path):
     config = load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=1"])
     flight = fly(config, 3, tmp_path / "run")
-    assert list(attended(flight, config, None)) == []
+    assert list(attended(flight, config)) == []
     silent = np.abs(flight.frames["at_ns"] - flight.began_ns - 500_000_000) < 2_500_000
-    (line, *others) = attended(replace(flight, frames=flight.frames[~silent]), config, None)
+    (line, *others) = attended(replace(flight, frames=flight.frames[~silent]), config)
     assert "6.0 periods without a frame" in line and len(others) == 5
     left = flight.drives.copy()
     left[-1, 5] += 4_000_000
-    (line,) = attended(replace(flight, drives=left), config, None)
+    (line,) = attended(replace(flight, drives=left), config)
     assert line.startswith(f"drive {left[-1, 1]} was enabled for ") and line.endswith(" periods without a frame")
 
 
@@ -181,10 +182,10 @@ def test_an_axis_that_is_enabled_elsewhere_or_left_enabled_is_seen(recovered):
     told = np.flatnonzero((f["wire"] == 0) & (f["id"] == 0x201) & (f["heard"] == 0))
     on = told[np.flatnonzero(np.diff((f["data"][told, 0] == 0x0F).astype(int)) == 1)[-1] + 1]
     f["data"][on, 3] ^= 0x10
-    moved, enabled = frames(replace(flight, frames=f), config, log)
+    moved, enabled = frames(replace(flight, frames=f), config)
     assert "setpoint moves by" in moved and enabled.startswith("node 1 on drives 0: enabled at") and "counts from where it is" in enabled
     f["data"][told[-1], :2] = 0x0F, 0
-    assert list(end(replace(flight, frames=f), config, log)) == ["the last that node 1 on drives 0 gets leaves it enabled"]
+    assert list(power(replace(flight, frames=f), config)) == ["the last that node 1 on drives 0 gets leaves it enabled"]
 
 
 def test_ticks_that_are_not_counted_or_do_not_rise_are_seen(recovered):
@@ -256,7 +257,7 @@ def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
     config = load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=1"])
     flight = fly(config, 3, tmp_path / "run", wire=wire, force=True)
     log, f = read_log(flight.log), flight.frames
-    assert [*ticks(flight, config, log), *beats(flight, config, log)] == []
+    assert [*ticks(flight, config, log), *beats(flight, config)] == []
     of_node = (f["wire"] == 0) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000)
     sent, heard = of_node & (f["id"] == 0x202) & (f["heard"] == 0), of_node & (f["id"] == 0x182) & (f["heard"] == 1)
     assert sent.sum() == heard.sum() == 1
@@ -285,10 +286,27 @@ def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
 def test_silence_of_the_server_and_a_trip_without_a_reason_are_seen(config, tmp_path):
     flight = fly(config, 3, tmp_path / "run", [Event("command", "abort", 1.5)])
     log = read_log(flight.log)
-    assert [*beats(flight, config, log), *unprovoked(flight, config, log)] == []
+    assert [*beats(flight, config), *unprovoked(flight, config, log)] == []
     silent = replace(flight, frames=flight.frames[flight.frames["id"] != 0x77F])
-    assert [line.partition(" for")[0] for line in beats(silent, config, log)] == [
+    assert [line.partition(" for")[0] for line in beats(silent, config)] == [
         f"no heartbeat of the server on drives {k}" for k in range(2)
     ]
     (line,) = unprovoked(replace(flight, events=[Event("command", "abort", 2.0)]), config, log)
     assert line == "['operator_stop'] at 1.490 s, before anything went wrong"
+
+
+def test_faults_of_the_set_up_are_flown_and_judged(tmp_path):
+    config = load_test("docking", [*NO_BUS, *QUICK, "test.duration_max_s=1"])
+    silent = Event("inject", "drive_silent:0", 0.0, 30.0)
+    flight = fly(config, 3, tmp_path / "silent" / "run", [silent], from_start=True)
+    assert isinstance(flight.error, DeviceError) and "node 1" in str(flight.error) and flight.ran_s == 0.0
+    assert violations(flight, config) == []
+    left = flight.drives.copy()
+    left[-1, 2] = 0x27
+    assert list(power(replace(flight, events=[], drives=left), config)) == [f"drive {left[-1, 1]} is enabled after the end"]
+    # the time of one that comes after the set-up counts from the loop's begin
+    flight = fly(config, 3, tmp_path / "late" / "run", [silent._replace(from_s=1.0)], from_start=True)
+    assert violations(flight, config) == [] and "drive_no_data" in flight.summary["faults"]
+    r = read_log(flight.log).records
+    (event,), at_s = flight.events, 1e-9 * r["time_ns"][r["drive_status"][:, 0] & BITS["drive_status"]["no_data"] != 0][0]
+    assert 0.0 < event.from_s < 1.0 and abs(at_s - event.from_s) < 0.02

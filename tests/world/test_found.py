@@ -194,3 +194,25 @@ def test_every_planted_defect_stands_in_a_text_that_is_there():
     root = Path(__file__).resolve().parents[2]
     for name, defect in tomllib.loads((root / "tools" / "planted_defects.toml").read_text()).items():
         assert (root / defect["file"]).read_text().count(defect["old"]) == 1, name
+
+
+@pytest.mark.parametrize("wire", ["can", "ethercat"])
+def test_a_leg_that_runs_away_as_it_is_enabled_loses_its_power_where_it_is_held(config, tmp_path, wire):
+    # frames: node 1 on drives 0: setpoint moves by 2696 counts at 0.0126 s; the leg moved 36 mm
+    flight = fly(config, 7, tmp_path / "run", [Event("inject", "leg_runaway:0", 0.42)], wire=wire, force=True, from_start=True)
+    assert violations(flight, config) == [] and "following_error" in flight.summary["faults"]
+    heard = flight.frames[(flight.frames["id"] == 0x181) & (flight.frames["heard"] == 1) & (flight.frames["length"] == 6)]
+    counts = heard["data"][:, 2:6].copy().view("<i4")[:, 0]
+    assert 1000 < np.ptp(counts) < 4000
+
+
+def test_an_axis_whose_positions_differ_is_not_enabled(config, tmp_path):
+    # frames: node 2 on drives 0: setpoint moves by 939524102 counts at 0.6801 s
+    flight = fly(config, 73, tmp_path / "run", [Event("corrupt", "drives 0", 0.6676, 0.7055)], from_start=True)
+    assert isinstance(flight.error, DeviceError) and violations(flight, config) == []
+
+
+def test_a_record_that_waits_since_the_set_up_ends_the_run(config, tmp_path):
+    # without_record: the record waits from -14.980890021 s on, and nothing ends the run until -10.681 s
+    event = Event("stall", "telemetry", 0.3728, amount=14_673_561_865)
+    assert violations(fly(config, 82, tmp_path / "run", [event], from_start=True), config) == []
