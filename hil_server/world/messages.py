@@ -61,10 +61,10 @@ class Frames:
 
 
 def received(end: Socket) -> list[bytes]:
-    """The next message that waits at this end. Raises zmq.Again when there is none."""
+    """The next message that waits at this end. Raises zmq.Again when there is none, or the end is closed."""
     try:
         data = end.recv(1 << 20)
-    except BlockingIOError:
+    except OSError:
         raise zmq.Again from None
     if not data:
         raise zmq.Again

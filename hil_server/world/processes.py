@@ -68,10 +68,14 @@ class TaskChild(Child):
                 self._code = -9
                 raise
             finally:
-                os.close(arguments.lifeline)
-                self._ended()
-                other.close()
+                self._gone()
 
+        def gone() -> None:
+            os.close(arguments.lifeline)
+            self._ended()
+            other.close()
+
+        self._gone = gone
         self.block_fd = block_fd
         self.thread, self._parent = Thread(target=live, name=name), getattr(threading.current_thread(), "process", None)
         self.thread.process = self
@@ -117,6 +121,9 @@ class TaskChild(Child):
         for task in tasks:
             if task.process is self:
                 task.kill()
+        if not self.thread.began and self._code == 0:
+            self._code = -9
+            self._gone()
         for child in children.values():
             if child._parent is self:
                 child._input.close()

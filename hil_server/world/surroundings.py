@@ -67,6 +67,7 @@ class Thread(threading.Thread):
     """A thread that runs when it has the baton."""
 
     _task = -1
+    began = False  # it has had the baton
     process: Any = None  # whose thread it is, where that is a task, too; None: the server's
 
     def start(self) -> None:
@@ -87,6 +88,7 @@ class Thread(threading.Thread):
         """The body of the thread, between taking the baton and giving it away for good."""
         try:
             world.enter(self._task)
+            self.began = True
             super().run()
         except world.Killed:
             pass
