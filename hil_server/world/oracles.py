@@ -414,7 +414,7 @@ def silence(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         during = (at > e.from_s) & (at < e.until_s)
         if e.where.partition(":")[0] in RESET and (r["safety_state"][during] == STATE["recovering"]).any():
             continue
-        here = during & (at > e.from_s + SILENCE_S)
+        here = during & (at > max(0.0, e.from_s) + SILENCE_S)
         if (r["safety_state"][here] == STATE["following"]).any() and (r["phase"][here] < PHASE["ended"]).any():
             yield f"{e.where} is silent from {e.from_s} s, and the setpoints follow at {at[here][0]:.3f} s"
 

@@ -179,6 +179,45 @@ def test_a_word_from_before_the_last_step_is_not_the_loops(drives, sample, kind,
     assert late == [True, True] and all(drive_bits(sample, axis) <= {"stale"} for axis in range(6))
 
 
+@pytest.mark.parametrize(("kind", "blocking"), [(402, 0x00), (408, 0x01)])
+def test_an_axis_that_leaves_its_place_before_the_first_setpoint_loses_its_power(drives, sample, kind, blocking):
+    """One of 0.9 mm and one of 1.1 mm, before the loop begins: what the second does after that gives it no power again."""
+    peer = drives(kind)
+    port = enabled(peer)
+    good = {n: words[-1] for n, words in peer.words.items()}
+    cycles, seen = [], threading.Event()
+
+    def sampled():
+        peer.positions[1], peer.positions[2] = 200 + 900, 300 - 1100
+        cycles.append(peer.words[3][-1])
+        LibraryDrives.sampled(peer)
+        if len(cycles) == 12:
+            seen.set()
+
+    peer.sampled = sampled
+    assert seen.wait(60.0)
+    assert cycles[-1] == blocking and sorted(set(cycles)) == sorted({blocking, good[3]})
+    assert all(peer.words[n][-1] == good[n] for n in (1, 2, 4, 5, 6))
+    port.read(sample)
+    assert "following_error" in drive_bits(sample, 2)
+    assert all("following_error" not in drive_bits(sample, axis) for axis in (0, 1, 3, 4, 5))
+
+
+@pytest.mark.parametrize("kind", [402, 408])
+def test_an_axis_is_enabled_where_two_positions_in_a_row_agree(drives, kind):
+    peer, good = drives(kind), {402: 0x0F, 408: 0x07}[kind]
+    steps = iter(range(10**9))
+
+    def sampled():
+        peer.positions[3] = 400 + 1100 * (next(steps) % 2)
+        LibraryDrives.sampled(peer)
+
+    peer.sampled = sampled
+    with pytest.raises(DriveSetupError, match="was not reached"):
+        enabled(peer, timeout_s=1.0)
+    assert all(good not in words for words in peer.words.values())
+
+
 @pytest.mark.parametrize(("kind", "fault", "reset"), [(402, 0x208, [0x00, 0x80]), (408, 0x1, [0x1, 0x9]), (408, 0x3, [0x3, 0xB])])
 def test_fault_is_reset_before_enabling(drives, kind, fault, reset):
     peer = drives(kind, first_status=fault)

@@ -732,6 +732,54 @@ def test_the_keeper_leads_down_from_where_the_setpoints_or_else_the_drives_are(s
         assert [word for k, word in enumerate(controls) if k == 0 or word != controls[k - 1]] == [0x07, 0x06, 0x00]
 
 
+WORDS_UP = {0x00: 0x0250, 0x06: 0x0231, 0x07: 0x1233, 0x0F: GOOD}
+
+
+def led_up(one, cycles, moves=lambda k: None):
+    """The keeper leads the drives up for so many cycles, before each of which they move: control words of the third one."""
+    one.words = [WORDS_UP[0x00]] * 6
+    one.port.axes.lead_up()
+    sent = []
+
+    def obeys(frame):
+        sent.append(outputs(frame))
+        one.words = [WORDS_UP[word] for word in outputs(frame)]
+        return [one.answer(frame)]
+
+    for k in range(cycles):
+        moves(k)
+        exchanged(one, obeys)
+    return [words[2] for words in sent], [words[:2] + words[3:] for words in sent]
+
+
+def test_an_axis_that_leaves_its_place_before_the_first_setpoint_loses_its_power(sample):
+    """One of 0.9 mm and one of 1.1 mm, once all are enabled: the second gets no power again, and its target stays."""
+
+    def moves(k):
+        if k == 12:
+            one.positions[1] += 900
+            one.positions[2] -= 1100
+
+    with kept(sample) as one:
+        third, others = led_up(one, 24, moves)
+        assert third[11] == 0x0F and third[-9:] == [0x00] * 9 and all(set(words) == {0x0F} for words in others[-14:])
+        while not one.port.in_loop:
+            one.port.read(sample, one.aux)
+        shown = [names_of(word) for word in sample["drive_status"][0]]
+        assert ["following_error" in names for names in shown] == [False, False, True, False, False, False]
+
+
+def test_an_axis_is_enabled_where_two_positions_in_a_row_agree(sample):
+    def moves(k):
+        one.positions[2] = 2000 + 1100 * (k % 2)
+
+    with kept(sample) as one:
+        third, others = led_up(one, 24, moves)
+        assert 0x0F not in third and all(0x0F not in words for words in others) and third[-1] == 0x07
+        third, others = led_up(one, 12)
+        assert third[-1] == 0x0F
+
+
 def test_the_keeper_says_for_how_long_a_drive_is_silent(sample):
     with kept(sample) as one:
         heard = {(exchanged(one), one.port.axes.standing(0)[4])[1] for _ in range(10)}
