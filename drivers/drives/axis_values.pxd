@@ -39,6 +39,7 @@ cdef struct AxisOutput:
     uint16_t word           # newest control word of an axis that is not blocked
     uint16_t word_out       # newest that was sent
     bint held               # the target is the place at which the axis was enabled, no setpoint yet
+    bint stood              # the newest position was within a millimetre of the one before it
 
 
 cdef struct PositionHistory:

@@ -483,9 +483,10 @@ cdef void lead(Axes *axes) noexcept nogil:
         return
     for i in range(AXES):
         a = &axes.s.axis[i]
-        all_ready = (all_ready and a.silent_periods <= HEARD_PERIODS
-                     and axes.p.words.up(a.status_word, False, True) == axes.p.words.enabled
-                     and in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre))
+        if a.silent_periods == 0:
+            a.out.stood = in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre)
+        all_ready = (all_ready and a.silent_periods <= HEARD_PERIODS and a.out.stood
+                     and axes.p.words.up(a.status_word, False, True) == axes.p.words.enabled)
     for i in range(AXES):
         a = &axes.s.axis[i]
         a.target_rate = 0
@@ -499,7 +500,7 @@ cdef void lead(Axes *axes) noexcept nogil:
             arrived(&axes.keeper)
         elif axes.keeper.led == LEAD_UP:
             # the last step is not taken back from an axis that stands in its place and whose answer is from before it
-            stands = a.out.word_out == axes.p.words.enabled and in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre)
+            stands = a.out.word_out == axes.p.words.enabled and a.out.stood
             if not enabled(axes, a) and not stands:
                 a.out.target = a.counts
                 a.out.held = True

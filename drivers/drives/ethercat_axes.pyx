@@ -333,9 +333,11 @@ cdef void lead(Ethercat *b) noexcept nogil:
     cdef bint heard = b.s.silent_periods <= HEARD_PERIODS, all_ready = heard
     cdef int i
     for i in range(AXES):
-        all_ready = all_ready and word_up(b.s.axis[i].status_word, False, True) == b.p.words.enabled
-        all_ready = all_ready and in_place(b.s.axis[i].out.target, b.s.axis[i].counts, b.p.axis[i].counts_per_metre)
-        up = up and b.s.axis[i].status_word & STATE_MASK == OPERATION_ENABLED
+        a = &b.s.axis[i]
+        if b.s.silent_periods == 0:
+            a.out.stood = in_place(a.out.target, a.counts, b.p.axis[i].counts_per_metre)
+        all_ready = all_ready and a.out.stood and word_up(a.status_word, False, True) == b.p.words.enabled
+        up = up and a.status_word & STATE_MASK == OPERATION_ENABLED
     if up:
         arrived(&b.keeper)
     for i in range(AXES):
@@ -347,8 +349,7 @@ cdef void lead(Ethercat *b) noexcept nogil:
             a.off = off
             continue
         if a.status_word & STATE_MASK != OPERATION_ENABLED:
-            if b.keeper.led != LEAD_HOLD and not (a.out.word_out == b.p.words.enabled
-                                                  and in_place(a.out.target, a.counts, b.p.axis[i].counts_per_metre)):
+            if b.keeper.led != LEAD_HOLD and not (a.out.word_out == b.p.words.enabled and a.out.stood):
                 a.out.target = a.counts
                 a.out.held = b.keeper.led == LEAD_UP
         elif left_place(&a.out, a.counts, b.p.axis[i].counts_per_metre):
