@@ -501,7 +501,7 @@ cdef void lead(Axes *axes) noexcept nogil:
         elif axes.keeper.led == LEAD_UP:
             # the last step is not taken back from an axis that stands in its place and whose answer is from before it
             stands = a.out.word_out == axes.p.words.enabled and a.out.stood
-            if not enabled(axes, a) and not stands:
+            if not stands:
                 a.out.target = a.counts
                 a.out.held = True
             may_enable = all_ready or stands
