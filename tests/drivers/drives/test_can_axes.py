@@ -203,18 +203,28 @@ def test_an_axis_that_leaves_its_place_before_the_first_setpoint_loses_its_power
     assert all("following_error" not in drive_bits(sample, axis) for axis in (0, 1, 3, 4, 5))
 
 
-@pytest.mark.parametrize("kind", [402, 408])
-def test_an_axis_is_enabled_where_two_positions_in_a_row_agree(drives, kind):
-    peer, good = drives(kind), {402: 0x0F, 408: 0x07}[kind]
+@pytest.mark.parametrize(("kind", "good", "target"), [(402, 0x0F, (0x607A, 0)), (408, 0x07, (0x6600, 1))])
+def test_an_axis_is_enabled_where_two_positions_in_a_row_agree(drives, kind, good, target):
+    """One that never stands is not enabled; one that has moved is where it stands then."""
 
-    def sampled():
-        peer.positions[3] += 1100
-        LibraryDrives.sampled(peer)
+    def led_up(moves):
+        peer, left = drives(kind), iter(range(moves))
 
-    peer.sampled = sampled
+        def sampled():
+            if next(left, None) is not None:
+                peer.positions[3] += 1100
+            LibraryDrives.sampled(peer)
+
+        peer.sampled = sampled
+        return peer
+
+    peer = led_up(10**9)
     with pytest.raises(DriveSetupError, match="was not reached"):
         enabled(peer, timeout_s=1.0)
     assert all(good not in words for words in peer.words.values())
+    peer = led_up(3)
+    enabled(peer)
+    assert peer.positions[3] == 400 + 3300 and peer.get(4, *target, -4) == 400 + 3300
 
 
 @pytest.mark.parametrize(("kind", "fault", "reset"), [(402, 0x208, [0x00, 0x80]), (408, 0x1, [0x1, 0x9]), (408, 0x3, [0x3, 0xB])])
