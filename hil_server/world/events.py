@@ -226,13 +226,14 @@ class Actor:
             self._answers.append(Answer(e.where, e.amount, 1e-9 * (world.now_ns() - world.armed_ns()), math.inf, {}))
         if end:
             request = {"id": len(self._answers) - 1, "command": e.where, "client": f"operator {e.amount}"}
-            messages.sent(end, [b"desk %d" % e.amount, COMMAND, pack(request)])
+            with contextlib.suppress(OSError):  # the bus was killed
+                messages.sent(end, [b"desk %d" % e.amount, COMMAND, pack(request)])
 
     def _listen(self, until_ns: int) -> None:
         """Notes what the desk answers until then."""
         while (now := world.now_ns()) < until_ns:
             end = messages.clients.get(messages.COMMAND_AT)
-            if end is None or not world.wait_readable([end.fileno()], until_ns - now):
+            if end is None or end.fileno() < 0 or not world.wait_readable([end.fileno()], until_ns - now):
                 world.wait(until_ns)
                 return
             with contextlib.suppress(zmq.Again):

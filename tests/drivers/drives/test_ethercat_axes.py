@@ -780,6 +780,25 @@ def test_an_axis_is_enabled_where_two_positions_in_a_row_agree(sample):
         assert third[-1] == 0x0F
 
 
+def test_the_target_stays_from_the_last_step_on(sample):
+    """Of an axis that drifts by 0.2 mm a cycle and takes the step three cycles late."""
+    with kept(sample) as one:
+        one.words = [WORDS_UP[0x00]] * 6
+        one.port.axes.lead_up()
+        steps = []
+
+        def obeys(frame):
+            if outputs(frame)[2] == 0x0F:
+                steps.append(targets(frame)[2])
+            late = [0x1233 if k == 2 and len(steps) < 4 else WORDS_UP[word] for k, word in enumerate(outputs(frame))]
+            one.words, one.positions[2] = late, one.positions[2] + 200
+            return [one.answer(frame)]
+
+        while len(steps) < 4:
+            exchanged(one, obeys)
+        assert len(set(steps)) == 1 and steps[0] > 2000
+
+
 def test_the_keeper_says_for_how_long_a_drive_is_silent(sample):
     with kept(sample) as one:
         heard = {(exchanged(one), one.port.axes.standing(0)[4])[1] for _ in range(10)}
