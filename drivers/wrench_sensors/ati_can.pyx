@@ -30,7 +30,7 @@ from drivers.raw_frames.bus_errors cimport judge_error_frame
 from drivers.raw_frames.frame_io cimport (CAN_ERR_FLAG, IO_BATCH, can_frame, io_load_be16, io_now_ns, io_receive_datagrams,
                                           io_send_frames)
 from drivers.wrench_sensors.record_check cimport (RECORD_FIRST, RECORD_TAKEN, CheckParams, CheckState, Reading, judge_record)
-from drivers.wrench_sensors.sensor_output cimport SensorOutput, begin_tick, judge_ages, judge_status, write_output
+from drivers.wrench_sensors.sensor_output cimport SensorOutput, begin_tick, judge_ages, judge_status, median_age_s, write_output
 from rt_kernels.codes cimport (SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST, SENSOR_STATUS_OUT_OF_RANGE,
                                SENSOR_STATUS_SATURATED, SENSOR_STATUS_SUPPLY, SENSOR_STATUS_TEMPERATURE, SENSOR_STATUS_WARNING)
 from rt_kernels.plugs cimport PortPart
@@ -371,11 +371,11 @@ cdef class AtiCanPort(PortPart):
     def delay_origins(self):
         return {"sensor_age_s": "derived" if self._measured_age is None else "measured"}
 
-    def measure(self, seconds=0.2, period_s=1e-3):
-        """Asks in the loop's rhythm for a while: how old a sample is at the tick after its request, median. Returns it, s."""
+    def measure(self, requests=200, period_s=1e-3):
+        """Asks in the loop's rhythm for a while: how old a sample is at the tick after its request, median. Returns it, s. Raises
+        ConnectionError when it is over `no_data_ms`."""
         ages = []
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        for _ in range(requests):
             send_request(&self.ati)
             time.sleep(period_s)
             seen = self.ati.s.out.record_total
@@ -384,7 +384,7 @@ cdef class AtiCanPort(PortPart):
             if self.ati.s.out.record_total > seen:
                 ages.append(io_now_ns() - self.ati.s.out.received_ns)
         if ages:
-            self._measured_age = 1e-9 * sorted(ages)[len(ages) // 2]
+            self._measured_age = median_age_s(ages, self.ati.p.no_data_ns)
         return self._measured_age
 
     # ------------------------------------------------------------------------------------------------------------------------ set-up

@@ -35,7 +35,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from drivers.raw_frames.frame_io cimport IO_BATCH, io_load_be32, io_now_ns, io_receive_datagrams
-from drivers.wrench_sensors.sensor_output cimport SensorOutput, begin_tick, judge_ages, judge_status, write_output
+from drivers.wrench_sensors.sensor_output cimport SensorOutput, begin_tick, judge_ages, judge_status, median_age_s, write_output
 from rt_kernels.codes cimport (SAFETY_STATE_RECOVERING, SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT,
                                SENSOR_STATUS_DIFFERS, SENSOR_STATUS_LOST, SENSOR_STATUS_STALE)
 from rt_kernels.plugs cimport PortPart
@@ -378,22 +378,21 @@ cdef class RdtPort(PortPart):
         only the cut-off is published, not the order."""
         return 0.0 if keys.get("variant") == "onrobot" and keys.get("filter_index") == 0 else None
 
-    def measure(self, seconds=0.2):
+    def measure(self, reads=250):
         """Measures on the open stream how old the newest record is when it is read, median over reads that have no fixed phase to the
-        sensor's clock (a machine that is held up for a moment does not count), and `measured_rate_hz` by the sensor's own sample counter.
-        Returns the age, s."""
+        sensor's clock (however long a machine is held up between two of them), and `measured_rate_hz` by the sensor's own sample counter.
+        Returns the age, s. Raises ConnectionError when it is over `no_data_ms`."""
         s = &self.rdt.s
         drain(&self.rdt, io_now_ns())
         first, since = s.ft_sequence, s.out.received_ns
         ages = []
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while len(ages) < reads:
             time.sleep(5e-4 * (1.0 + (0.618034 * len(ages)) % 1.0))
             drain(&self.rdt, io_now_ns())
             ages.append(io_now_ns() - s.out.received_ns)
         if s.out.received_ns > since and s.ft_sequence != first:
             self.measured_rate_hz = <uint32_t>(s.ft_sequence - first) / (1e-9 * (s.out.received_ns - since))
-            self._measured_age = 1e-9 * sorted(ages)[len(ages) // 2]
+            self._measured_age = median_age_s(ages, self.rdt.p.no_data_ns)
         return self._measured_age
 
     @property

@@ -54,3 +54,12 @@ cdef inline void write_output(const SensorOutput *o, bint is_open, int64_t now, 
     sample.wrench_corrupt_total = o.corrupt_total
     sample.wrench_status = o.seen
     sample.wrench_device_status = o.worst_word
+
+
+# Age of the newest record at a read, the median of `ages` [ns], s; no stream of records is older than the silence that is no data.
+cdef inline double median_age_s(list ages, int64_t no_data_ns) except -1.0:
+    cdef double median_ns = sorted(ages)[len(ages) // 2]
+    if median_ns > no_data_ns:
+        raise ConnectionError(f"the force sensor's newest record is {1e-6 * median_ns:.1f} ms old (median of its reads), limit "
+                              f"no_data_ms = {1e-6 * no_data_ns:g}: no delay of the loop can be given")
+    return 1e-9 * median_ns

@@ -34,7 +34,7 @@ from posix.unistd cimport read
 
 from drivers.raw_frames.frame_io cimport io_now_ns
 from drivers.wrench_sensors.record_check cimport RECORD_FIRST, RECORD_OLD, RECORD_SUSPECT, RECORD_TAKEN, judge_record
-from drivers.wrench_sensors.sensor_output cimport begin_tick, judge_ages, judge_status, write_output
+from drivers.wrench_sensors.sensor_output cimport begin_tick, judge_ages, judge_status, median_age_s, write_output
 from rt_kernels.codes cimport (SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST, SENSOR_STATUS_OUT_OF_RANGE,
                                SENSOR_STATUS_WARNING)
 from rt_kernels.sample cimport Sample
@@ -358,21 +358,21 @@ cdef class SerialSensor(PortPart):
         """Delay of the device's own filter as it follows from `keys` of the stand file, s; None: it does not follow from them."""
         return None
 
-    def measure(self, seconds=0.2):
+    def measure(self, reads=250):
         """Measures on the open stream how old the newest record is when it is read, median over reads that have no fixed phase to the
-        sensor's clock, and `measured_rate_hz`, records by the clock of this machine. Returns the age, s."""
+        sensor's clock, and `measured_rate_hz`, records by the clock of this machine. Returns the age, s. Raises ConnectionError when it
+        is over `no_data_ms`."""
         s = &self.stream.s
         drain(&self.stream)
         first, since = s.out.sequence, s.out.received_ns
         ages = []
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while len(ages) < reads:
             time.sleep(5e-4 * (1.0 + (0.618034 * len(ages)) % 1.0))
             drain(&self.stream)
             ages.append(io_now_ns() - s.out.received_ns)
         if s.out.received_ns > since and s.out.sequence > first:
             self.measured_rate_hz = (s.out.sequence - first) / (1e-9 * (s.out.received_ns - since))
-            self._measured_age = 1e-9 * sorted(ages)[len(ages) // 2]
+            self._measured_age = median_age_s(ages, self.stream.p.no_data_ns)
         return self._measured_age
 
     def open(self):

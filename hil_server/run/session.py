@@ -41,7 +41,7 @@ from hil_server.run.claim import claimed
 from hil_server.run.folder import folder_of, new_log, unless_begun
 from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
-from hil_server.run.stand import begun, counters, opened_in_order, stand_of, who_is_there
+from hil_server.run.stand import begun, counters, of_device, opened_in_order, stand_of, who_is_there
 from hil_server.values import Document
 from rt_kernels.doors import made_as, threading, time
 from rt_kernels.layout import CODES, FAULTS
@@ -211,7 +211,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Documen
         for device in devices:
             interrupts.look()
             if hasattr(device, "measure"):
-                device.measure()  # what the delay ledger wants to know of it
+                with of_device(device):
+                    device.measure()  # what the delay ledger wants to know of it
         before = None if begin is None else begin.test.context
         logged: Context | None = None if before is None else {"delays": before["delays"], "sensor_scale": before["sensor_scale"]}
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core, logged=logged)

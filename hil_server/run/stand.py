@@ -77,16 +77,23 @@ def virtual_stand(config: TestConfig, context: Context, host: "RealtimeHost", be
 
 
 @contextlib.contextmanager
+def of_device(device: Port) -> Iterator[None]:
+    """What `device` raises in its set-up is a DeviceError that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise DeviceError(f"{type(device).__name__}: {error}") from error
+
+
+@contextlib.contextmanager
 def opened_in_order(devices: Sequence[Port]) -> Iterator[None]:
     """Opens the devices in order; closes those that were opened, last first, whatever happens."""
     opened: list[Port] = []
     try:
         for device in devices:
             interrupts.look()
-            try:
+            with of_device(device):
                 device.open()
-            except (OSError, ConnectionError, TimeoutError) as error:
-                raise DeviceError(f"{type(device).__name__}: {error}") from error
             opened.append(device)
         yield
     finally:

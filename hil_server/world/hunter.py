@@ -69,12 +69,16 @@ class Hunt:
 
 
 def tried(config: TestConfig, seed: int, events: Sequence[Event], **flown: Any) -> tuple[Flight, list[str]]:
-    """One flight (flown: as `fly` takes them) in a folder that is taken away again, and what it violated."""
+    """One flight (flown: as `fly` takes them) in a folder that is taken away again, and what it violated, or why that
+    cannot be judged."""
     folder = Path(tempfile.mkdtemp(prefix="world-"))
     try:
         with interrupts.sealed():
             flight = fly(config, seed, folder / f"seed-{seed}", events, **flown)
-        return flight, violations(flight, config)
+        try:
+            return flight, violations(flight, config)
+        except Exception as error:  # a log that cannot be read or flown again is a find
+            return flight, [f"not judged: {type(error).__name__}: {error}"]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -412,7 +412,8 @@ def silence(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         if not (injected or lost) or e.until_s - e.from_s < SILENCE_S:
             continue
         during = (at > e.from_s) & (at < e.until_s)
-        if e.where.partition(":")[0] in RESET and (r["safety_state"][during] == STATE["recovering"]).any():
+        # the set-up leads up what it resets, as a recovery does
+        if e.where.partition(":")[0] in RESET and (e.from_s < 0.0 or (r["safety_state"][during] == STATE["recovering"]).any()):
             continue
         here = during & (at > max(0.0, e.from_s) + SILENCE_S)
         if (r["safety_state"][here] == STATE["following"]).any() and (r["phase"][here] < PHASE["ended"]).any():

@@ -11,6 +11,7 @@ from drivers.simulated import world
 from hil_server import interrupts
 from hil_server.config.loader import load_test
 from hil_server.errors import DeviceError
+from hil_server.log.format import LogError
 from hil_server.log.reader import read_log
 from hil_server.world import hunter
 from hil_server.world.events import Disk, Event, drawn
@@ -103,6 +104,15 @@ def test_a_hunt_finds_the_same_on_two_cores_and_stops_when_told():
     hunts = [hunt(config, range(1, 4), 0.9, print, cores=cores, done=lambda *at: calls.append(at)) for cores in (1, 2)]
     assert hunts[0] == hunts[1] and hunts[0].ticks > 0 and calls == [(k, 3) for k in (1, 2, 3)] * 2
     assert hunt(config, range(1, 4), 0.9, print, until=lambda: len(calls) > 6, done=lambda *at: calls.append(at)).ends.total() == 1
+
+
+def test_a_log_that_cannot_be_judged_is_a_find(monkeypatch):
+    def unreadable(*_):
+        raise LogError("chunk 3 is damaged")
+
+    monkeypatch.setattr(hunter, "fly", lambda *_, **__: None)
+    monkeypatch.setattr(hunter, "violations", unreadable)
+    assert hunter.tried(None, 1, []) == (None, ["not judged: LogError: chunk 3 is damaged"])
 
 
 def test_a_hunt_that_is_interrupted_says_what_was_flown(monkeypatch):

@@ -208,8 +208,15 @@ def test_a_leg_that_runs_away_as_it_is_enabled_loses_its_power_where_it_is_held(
 
 def test_an_axis_whose_positions_differ_is_not_enabled(config, tmp_path):
     # frames: node 2 on drives 0: setpoint moves by 939524102 counts at 0.6801 s
-    flight = fly(config, 73, tmp_path / "run", [Event("corrupt", "drives 0", 0.6676, 0.7055)], from_start=True)
+    flight = fly(config, 73, tmp_path / "run", [Event("corrupt", "drives 0", 0.6549, 0.6928)], from_start=True)
     assert isinstance(flight.error, DeviceError) and violations(flight, config) == []
+
+
+def test_a_backlog_of_the_sensor_is_no_delay_of_the_loop(config, tmp_path):
+    # ConfigurationError: calibration.json: context.delays.total_s: 10.68, limit a number within -10 ... 10
+    events = [Event("stall", "drives keeper", 0.2206, amount=17_591_537_247), Event("stall", "server", 1.0728, amount=18_338_506_281)]
+    flight = fly(config, 811, tmp_path / "run", events, wire="ethercat", force=True, from_start=True)
+    assert isinstance(flight.error, DeviceError) and "no delay of the loop" in str(flight.error) and violations(flight, config) == []
 
 
 def test_a_record_that_waits_since_the_set_up_ends_the_run(config, tmp_path):

@@ -410,19 +410,20 @@ def test_age_counts_from_arrival_not_from_reading(sensor, sample):
     assert reading - after < sample["wrench_age_ns"][0] < time.monotonic_ns() - before
 
 
-def test_age_for_the_ledger_is_measured_on_the_open_stream(sensor, sample, monkeypatch):
-    """A record every 20 ms: half of that old on average, by the arrival stamps. The port sleeps between its reads: here the time passes at
-    once."""
-    port = sensor.port(filter_delay_s=0.004)
+@pytest.mark.parametrize("held_up_s", [0.0, 9.0])
+def test_age_for_the_ledger_is_measured_on_the_open_stream(sensor, sample, monkeypatch, held_up_s):
+    """A record every 20 ms: half of that old on average, by the arrival stamps, however late one read is. The port sleeps between its
+    reads: here the time passes at once."""
+    port, late = sensor.port(filter_delay_s=0.004), [held_up_s]
     assert port.delays == {"sensor_delay_s": 0.004, "sensor_age_s": 0.0}
     assert port.delay_origins == {"sensor_age_s": "derived", "sensor_delay_s": "configured"}
-    due = [(sensor.time.now_ns() + 20_000_000 * n, n + 2) for n in range(24, -1, -1)]
+    due = [(sensor.time.now_ns() + round(1e9 * held_up_s) + 20_000_000 * n, n + 2) for n in range(24, -1, -1)]
 
     def pass_until(moment_ns):
         sensor.let_pass(port, max(0.0, 1e-6 * (moment_ns - sensor.time.now_ns())))
 
     def sleep(seconds):
-        end_ns = sensor.time.now_ns() + int(1e9 * seconds)
+        end_ns = sensor.time.now_ns() + int(1e9 * (seconds + (late.pop() if late else 0.0)))
         while due and due[-1][0] <= end_ns:
             moment_ns, n = due.pop()
             pass_until(moment_ns)
@@ -431,11 +432,25 @@ def test_age_for_the_ledger_is_measured_on_the_open_stream(sensor, sample, monke
         pass_until(end_ns)
 
     monkeypatch.setattr("drivers.wrench_sensors.rdt.time", SimpleNamespace(sleep=sleep, monotonic=lambda: 1e-9 * sensor.time.now_ns()))
-    age = port.measure(0.48)
+    age = port.measure(640)
     assert not due and age == pytest.approx(0.010, rel=0.1)
     assert port.delays == {"sensor_delay_s": 0.004, "sensor_age_s": age} and port.delay_origins["sensor_age_s"] == "measured"
     monkeypatch.undo()
-    assert port.measure(0.001) == age  # a stream that stands still measures nothing
+    assert port.measure(1) == age  # a stream that stands still measures nothing
+
+
+def test_a_stream_that_stands_still_most_of_the_time_gives_no_delay(sensor, monkeypatch):
+    port, reads = sensor.port(no_data_ms=30.0), iter(range(1, 251))
+
+    def sleep(_):
+        sensor.let_pass(port, 1.0)
+        if next(reads) == 250:
+            sensor.send(2, 2)
+
+    monkeypatch.setattr("drivers.wrench_sensors.rdt.time", SimpleNamespace(sleep=sleep))
+    with pytest.raises(ConnectionError, match=r"newest record is \d{3}\.\d ms old .* limit no_data_ms = 30"):
+        port.measure()
+    assert port.delay_origins["sensor_age_s"] == "derived"
 
 
 def test_rate_is_measured_by_the_sensors_own_counter(sensor, sample, monkeypatch):
