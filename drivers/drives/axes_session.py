@@ -25,6 +25,8 @@ from rt_kernels.parameters import Parameter
 AXIS_PARAMETERS = (
     Parameter("counts_per_metre", "float", "1/m", "position counts of the drives per metre", 1e6, 1.0, 1e10),
     Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
+    Parameter("held_within_m", "float", "m", "a drive further from where it was enabled, before its first setpoint, loses its power", 1e-3,
+              1e-5, 0.01),
     Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
     *SUPERVISION_PARAMETERS,
 )

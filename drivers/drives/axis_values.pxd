@@ -94,9 +94,10 @@ cdef inline bint in_place(int32_t target, int32_t counts, double counts_per_metr
     return -0.001 * counts_per_metre <= gap <= 0.001 * counts_per_metre
 
 
-# Of an axis that is held: a following error when it has left its place.
-cdef inline uint32_t left_place(const AxisOutput *out, int32_t counts, double counts_per_metre) noexcept nogil:
-    return DRIVE_STATUS_FOLLOWING_ERROR if out.held and not in_place(out.target, counts, counts_per_metre) else 0
+# Of an axis that is held: a following error when it is more than `within` counts from its place.
+cdef inline uint32_t left_place(const AxisOutput *out, int32_t counts, double within) noexcept nogil:
+    cdef double gap = <double>counts - <double>out.target
+    return DRIVE_STATUS_FOLLOWING_ERROR if out.held and not -within <= gap <= within else 0
 
 
 # Setpoint and control word of axis i at a tick. Before the setpoints have started the drive holds the position at which it was enabled;

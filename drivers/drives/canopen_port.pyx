@@ -26,8 +26,8 @@ cdef class CanopenPort(AxesPort):
         beat_every = max(1, int(1e-3 * given["server_timeout_ms"] / BEATS_IN_TIMEOUT / period_s))
         self._cyclic = self._exchange = CyclicAxes()
         self._cyclic.configure(
-            links, nodes, [given["counts_per_metre"]] * 6, given["zero_m"], words.control_word, words.blocking_word, feed_forward,
-            given["rate_window_periods"], given["no_data_periods"],
+            links, nodes, [given["counts_per_metre"]] * 6, given["zero_m"], given["held_within_m"], words.control_word, words.blocking_word,
+            feed_forward, given["rate_window_periods"], given["no_data_periods"],
             heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]), round(1e9 * period_s), given["server_node"],
             beat_every,
         )

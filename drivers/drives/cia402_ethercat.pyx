@@ -83,8 +83,8 @@ cdef class Cia402EthercatPort(AxesPort):
         period_ns = self._period_ns = round(1e9 * period_s)
         self._axes = self._exchange = EthercatAxes()
         self._axes.configure(
-            [given["counts_per_metre"]] * 6, given["zero_m"], [1e-3 * given["rated_force_n"]] * 6, CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD,
-            given["rate_window_periods"], given["no_data_periods"], period_ns,
+            [given["counts_per_metre"]] * 6, given["zero_m"], given["held_within_m"], [1e-3 * given["rated_force_n"]] * 6, CONTROL_ENABLED,
+            SWITCH_ON_DISABLED_WORD, given["rate_window_periods"], given["no_data_periods"], period_ns,
         )
         self._axes.watchdog(*bits)
         self._axes.bus.p.decode = decode_status

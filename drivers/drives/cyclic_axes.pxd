@@ -42,6 +42,7 @@ cdef struct AxisParams:
     int32_t node
     double counts_per_metre
     double zero_m           # leg length at count 0
+    double held_within      # counts
     SlowPdo slow[SLOW_PDOS]
 
 

@@ -372,7 +372,7 @@ cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns
         status |= DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_DEVICE_FAULT
     if a.nmt_state != NMT_OPERATIONAL:
         status |= DRIVE_STATUS_NOT_ENABLED
-    return status | left_place(&a.out, a.counts, axes.p.axis[i].counts_per_metre)
+    return status | left_place(&a.out, a.counts, axes.p.axis[i].held_within)
 
 
 # The findings of a tick are reported: the next tick begins without any.
@@ -495,7 +495,7 @@ cdef void lead(Axes *axes) noexcept nogil:
                 a.out.target = a.counts
             a.out.word = axes.p.word_down(a.status_word, &off)
             a.off = off
-        elif enabled(axes, a) and left_place(&a.out, a.counts, axes.p.axis[i].counts_per_metre):
+        elif enabled(axes, a) and left_place(&a.out, a.counts, axes.p.axis[i].held_within):
             a.out.word = axes.p.words.blocking
             arrived(&axes.keeper)
         elif axes.keeper.led == LEAD_UP:
@@ -618,8 +618,9 @@ cdef class CyclicAxes:
         self.axes.p.period_ns = 1000000
         self.axes.keeper.owner = CLOSED
 
-    def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, int blocking_word, bint feed_forward, int rate_window,
-                  int no_data_periods, int64_t heartbeat_timeout_ns, int64_t period_ns, int server_node, int beat_every):
+    def configure(self, links, nodes, counts_per_metre, zero_m, double held_within_m, int control_word, int blocking_word,
+                  bint feed_forward, int rate_window, int no_data_periods, int64_t heartbeat_timeout_ns, int64_t period_ns,
+                  int server_node, int beat_every):
         """links, nodes, counts_per_metre, zero_m: six each. beat_every: periods from one of our heartbeats to the next. Raises ValueError
         when two axes share a link and a node, or no axis uses a link."""
         if len(set(zip(links, nodes, strict=True))) != AXES:
@@ -631,6 +632,7 @@ cdef class CyclicAxes:
             self.axes.p.axis[i].node = nodes[i]
             self.axes.p.axis[i].counts_per_metre = counts_per_metre[i]
             self.axes.p.axis[i].zero_m = zero_m[i]
+            self.axes.p.axis[i].held_within = held_within_m * counts_per_metre[i]
             for kind, base in ((KIND_ACTUAL, COB_TPDO1), (KIND_EMERGENCY, COB_SYNC), (KIND_HEARTBEAT, COB_HEARTBEAT)):
                 self.axes.p.receiver[<int>links[i]][<int>(base + nodes[i])] = 1 + KINDS * i + kind
         self.axes.p.words.enabled = control_word

@@ -21,6 +21,7 @@ cdef struct EthercatAxisParams:
     int32_t into
     double counts_per_metre
     double zero_m           # leg length at count 0
+    double held_within      # counts
     double force_unit_n     # of a thousandth of the rated torque; 0: the drive does not say its force
 
 

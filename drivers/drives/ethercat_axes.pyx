@@ -250,7 +250,7 @@ cdef uint32_t axis_status(Ethercat *b, int i, uint32_t common) noexcept nogil:
         a.status |= DRIVE_STATUS_NOT_ENABLED
     if a.al_status & AL_ERROR:
         a.status |= DRIVE_STATUS_EMERGENCY
-    a.status |= left_place(&a.out, a.counts, b.p.axis[i].counts_per_metre)
+    a.status |= left_place(&a.out, a.counts, b.p.axis[i].held_within)
     return a.status | common
 
 
@@ -352,7 +352,7 @@ cdef void lead(Ethercat *b) noexcept nogil:
             if b.keeper.led != LEAD_HOLD and not (a.out.word_out == b.p.words.enabled and a.out.stood):
                 a.out.target = a.counts
                 a.out.held = b.keeper.led == LEAD_UP
-        elif left_place(&a.out, a.counts, b.p.axis[i].counts_per_metre):
+        elif left_place(&a.out, a.counts, b.p.axis[i].held_within):
             a.out.word_out = b.p.words.blocking
             arrived(&b.keeper)
             continue
@@ -396,12 +396,13 @@ cdef class EthercatAxes:
         self.bus.p.decode = decode_nothing
         self.bus.keeper.owner = CLOSED
 
-    def configure(self, counts_per_metre, zero_m, force_unit_n, int control_word, int blocking_word, int rate_window, int no_data_periods,
-                  int64_t period_ns):
+    def configure(self, counts_per_metre, zero_m, double held_within_m, force_unit_n, int control_word, int blocking_word, int rate_window,
+                  int no_data_periods, int64_t period_ns):
         """counts_per_metre, zero_m, force_unit_n: six each."""
         for i in range(AXES):
             self.bus.p.axis[i].counts_per_metre = counts_per_metre[i]
             self.bus.p.axis[i].zero_m = zero_m[i]
+            self.bus.p.axis[i].held_within = held_within_m * counts_per_metre[i]
             self.bus.p.axis[i].force_unit_n = force_unit_n[i]
         self.bus.p.words.enabled = control_word
         self.bus.p.words.blocking = blocking_word

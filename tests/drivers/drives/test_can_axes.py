@@ -179,16 +179,16 @@ def test_a_word_from_before_the_last_step_is_not_the_loops(drives, sample, kind,
     assert late == [True, True] and all(drive_bits(sample, axis) <= {"stale"} for axis in range(6))
 
 
-@pytest.mark.parametrize(("kind", "blocking"), [(402, 0x00), (408, 0x01)])
-def test_an_axis_that_leaves_its_place_before_the_first_setpoint_loses_its_power(drives, sample, kind, blocking):
-    """One of 0.9 mm and one of 1.1 mm, before the loop begins: what the second does after that gives it no power again."""
+@pytest.mark.parametrize(("kind", "blocking", "within"), [(402, 0x00, 1000), (408, 0x01, 1000), (408, 0x01, 3000)])
+def test_an_axis_that_leaves_its_place_before_the_first_setpoint_loses_its_power(drives, sample, kind, blocking, within):
+    """One by less than the limit and one by more, before the loop begins: what the second does after that gives it no power again."""
     peer = drives(kind, positions=(5100, 5200, 5300, 5400, 5500, -5600))
-    port = enabled(peer)
+    port = enabled(peer, **({} if within == 1000 else {"held_within_m": 1e-6 * within}))
     good = {n: words[-1] for n, words in peer.words.items()}
     cycles, seen = [], threading.Event()
 
     def sampled():
-        peer.positions[1], peer.positions[2] = 5200 + 900, 5300 - 1100
+        peer.positions[1], peer.positions[2] = 5200 + within - 100, 5300 - within - 100
         cycles.append(peer.words[3][-1])
         LibraryDrives.sampled(peer)
         if len(cycles) == 12:

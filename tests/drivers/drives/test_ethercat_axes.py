@@ -752,15 +752,16 @@ def led_up(one, cycles, moves=lambda k: None):
     return [words[2] for words in sent], [words[:2] + words[3:] for words in sent]
 
 
-def test_an_axis_that_leaves_its_place_before_the_first_setpoint_loses_its_power(sample):
-    """One of 0.9 mm and one of 1.1 mm, once all are enabled: the second gets no power again, and its target stays."""
+@pytest.mark.parametrize("within", [1000, 3000])
+def test_an_axis_that_leaves_its_place_before_the_first_setpoint_loses_its_power(sample, within):
+    """One by less than the limit and one by more, once all are enabled: the second gets no power again, and its target stays."""
 
     def moves(k):
         if k == 12:
-            one.positions[1] += 900
-            one.positions[2] -= 1100
+            one.positions[1] += within - 100
+            one.positions[2] -= within + 100
 
-    with kept(sample) as one:
+    with kept(sample, **({} if within == 1000 else {"held_within_m": 1e-6 * within})) as one:
         third, others = led_up(one, 24, moves)
         assert third[11] == 0x0F and third[-9:] == [0x00] * 9 and all(set(words) == {0x0F} for words in others[-14:])
         while not one.port.in_loop:
