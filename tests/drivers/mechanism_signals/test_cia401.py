@@ -307,3 +307,5 @@ def test_error_frames_are_reported_and_bus_off_lasts_until_the_controller_restar
     assert line.tick(between=lambda: line.send(error | bus_off, bytes(8))) == {"no_data"}
     assert line.tick() == {"no_data"}
     assert line.tick(between=lambda: line.send(error | restarted, bytes(8))) == set()
+    assert line.tick(between=lambda: [line.send(error | kind, bytes(8)) for kind in (bus_off, restarted)]) == {"no_data"}
+    assert line.tick() == set()
