@@ -98,8 +98,7 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
            quiet: bool = True) -> tuple[list[LegMove], str]:  # fmt: skip
     """Moves each leg of a stand alone (in process when it has only a virtual stand); returns what followed, and the log. On hardware it is
     kept (`leg_record`). Raises ConfigurationError, DeviceError, KeyboardInterrupt."""
-    config = load_test(SHIPPED / PROGRAMME, (*_programme(stand), *overrides))
-    config = load_test(SHIPPED / PROGRAMME, (*_programme(stand), f"guidance.poses={poses(config)}", *overrides))
+    config = legs_test(stand, overrides)
     hardware = config.setup.stand.hardware
     options = Options(out=out, quiet=quiet, report=False, force=True)
     summary = (run_live if live or hardware else simulate)(config, options)
@@ -109,6 +108,9 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
     return found, str(summary["log"])
 
 
-def _programme(stand: str | Path) -> tuple[str, ...]:
+def legs_test(stand: str | Path, overrides: tuple[str, ...] = ()) -> TestConfig:
+    """The test that moves each leg of a stand alone. Raises ConfigurationError."""
     still = {"slow_periods": 0, "periods": 0, "chirp_s": 0.0, "move_s": MOVE_S, "still_s": STILL_S}
-    return ('test.name="legs"', of_stand(stand), *(f"guidance.{key}={value}" for key, value in still.items()))
+    given = ('test.name="legs"', of_stand(stand), *(f"guidance.{key}={value}" for key, value in still.items()))
+    config = load_test(SHIPPED / PROGRAMME, (*given, *overrides))
+    return load_test(SHIPPED / PROGRAMME, (*given, f"guidance.poses={poses(config)}", *overrides))

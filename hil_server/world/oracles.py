@@ -290,7 +290,7 @@ def without_record(flight: Flight, config: TestConfig, log: Log) -> Iterator[str
     at = 1e-9 * log.records["time_ns"]
     held = any(a.reply.get("ok") and a.command == "hold" for a in flight.answers)
     keys = config.setup.stages["guidance"].values
-    home_s = HOME_S + HOME_M / keys["speed_max_m_s"] + keys["recover_s"]
+    home_s = HOME_S + HOME_M / keys.get("speed_max_m_s", HOME_M) + keys.get("recover_s", 0.0)  # excitations have neither
     for e in flight.events:
         fails = e.kind == "disk" and e.where != "short" and e.until_s - e.from_s > KEPT_S
         from_s = max(0.0, e.from_s)  # what begins in the set-up counts from the first record
@@ -458,7 +458,7 @@ def causes(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         yield "record lost with exit code 0"
     if s["end"] not in CODES["end_cause"] or (s["end"] == "none" and s["complete"]):
         yield f"ended as {s['end']!r}"
-    if not flight.events and (s["end"] != "captured" or stops):
+    if not flight.events and (s["end"] not in ("captured", "complete") or stops):
         yield f"nothing went wrong, and it ended as {s['end']!r} with {s['faults']}"
 
 

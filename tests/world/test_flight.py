@@ -5,8 +5,11 @@ import hashlib
 import numpy as np
 import pytest
 
+from hil_server.config import SHIPPED
 from hil_server.config.loader import load_test
 from hil_server.log.reader import read_log
+from hil_server.run import leg_check
+from hil_server.world.events import Event
 from hil_server.world.flight import fly
 from hil_server.world.hunter import NO_BUS, PILOTED
 from hil_server.world.oracles import violations
@@ -52,6 +55,17 @@ def test_drives_on_ethercat_are_flown_whole_and_to_the_same_bytes(tmp_path):
     assert all((reported["id"] == 0x201 + axis).sum() > 8000 for axis in range(6))
     one, other = (flight.log.read_bytes() for flight in flights)
     assert one == other
+
+
+def test_legs_are_moved_one_by_one(tmp_path):
+    """`hil-server legs`: judged as a docking is, with a fault and without."""
+    config = leg_check.legs_test(SHIPPED / "stands" / "docking_stand.toml", NO_BUS)
+    calm = fly(config, 1, tmp_path / "calm" / "run", force=True)
+    assert violations(calm, config) == [] and [one.good for one in leg_check.found_in(read_log(calm.log))] == [True] * 6
+    events = [Event("inject", "leg_stuck:2", 6.0, 30.0)]
+    stuck = fly(config, 2, tmp_path / "stuck" / "run", events, force=True)
+    assert violations(stuck, config) == []
+    assert [one.good for one in leg_check.found_in(read_log(stuck.log))] == [True] * 2 + [False] + [True] * 3
 
 
 def test_a_berthing_is_flown_at_the_hand_controllers_to_the_same_bytes(tmp_path):
