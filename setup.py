@@ -57,6 +57,7 @@ DIRECTIVES = {
     "cdivision": True,
     "embedsignature": True,
     "freethreading_compatible": False,
+    "auto_pickle": False,  # two methods a class that only refuse: without them Python does
 }
 
 

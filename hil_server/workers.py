@@ -1,4 +1,4 @@
-"""Processes that work on parts of something long, and end with it."""
+"""Processes that end with the one that wanted them."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from hil_server import interrupts
 @contextlib.contextmanager
 def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes, which end at once when this block is left early: their results would be discarded."""
-    made = ProcessPoolExecutor(workers, get_context("spawn"), _die_with, (os.getpid(),))
+    made = ProcessPoolExecutor(workers, get_context("spawn"), die_with, (os.getpid(),))
     try:
         yield made
     except BaseException:
@@ -28,8 +28,9 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     made.shutdown()
 
 
-def _die_with(parent: int) -> None:
-    """In a worker, at its start: it ends when the process that wanted it is gone, because its results would be discarded."""
+def die_with(parent: int) -> None:
+    """In a process, at its start: it ends when the process that wanted it is gone, even killed: its results would be discarded, its port
+    taken."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -33,12 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--telemetry", default=TELEMETRY_ADDRESS, help="telemetry address of the run")
     parser.add_argument("--command", default=COMMAND_ADDRESS, help="command address of the run")
     parser.add_argument("--hand", default=HAND_ADDRESS, help="hand-controller address of the run, for rehearsals")
+    parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)  # process with which it ends
 
 
 def run(args: argparse.Namespace) -> int:
     """Serves the pages until Ctrl-C; returns the exit code."""
     from hil_server.bus.wire import is_loopback
     from hil_server.config.kinds import a_log
+    from hil_server.workers import die_with
 
     if args.log:
         a_log(args.log)
@@ -53,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     local = is_loopback(args.host)
     token = token_of(args.token_file, "--token-file") if args.token_file or not local else ""
     begins = partial(print, f"console on http://{args.host}:{args.port}/{f'?token={token}' if token else ''}", flush=True)
+    if args.parent:
+        die_with(args.parent)
     with interrupts.ended_by_a_press():
         serve(args, token, begins)
     return 0

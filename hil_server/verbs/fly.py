@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 import subprocess
 import sys
 import time
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> Document:
     from hil_server.run.session import run_live
     from hil_server.terminal.outcome import perform
 
-    args.config = args.config or SHIPPED
+    args.config = SHIPPED if args.config is None else args.config
     if is_programme(args.config):
         raise UsageError(f"{args.config}: is a programme, not a test: fly takes one test; hil-server run {args.config} runs the programme")
     args.set = [*args.set, "test.rehearsal=true"]
@@ -78,7 +79,7 @@ def console(port: int, addresses: Sequence[str]) -> Iterator[str]:
 
     Raises DeviceError when it does not."""
     serves = False
-    command = [sys.executable, "-m", "hil_server", "console", "--port", str(port), *addresses]
+    command = [sys.executable, "-m", "hil_server", "console", "--port", str(port), "--parent", str(os.getpid()), *addresses]
     with interrupts.held():
         interrupts.look()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)

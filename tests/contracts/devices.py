@@ -300,6 +300,7 @@ class EthercatDrives(Device):
     def begun(self, port):
         loop_takes(port)
         self.opened()
+        self.answer()  # what the keeper sent last, if nobody had
         port.read(np.zeros(1, SAMPLE_DTYPE))  # what was still under way
         port.axes.begin()  # nor is it counted
 
@@ -309,6 +310,9 @@ class EthercatDrives(Device):
     def tick(self, k):
         for n, drive in enumerate(self.segment.drives):
             drive.position = 10 * k + n
+        self.answer()
+
+    def answer(self):
         for frame in self.frames()[-1:]:
             self.segment.far.send(self.segment.answered(frame))
 

@@ -1,7 +1,9 @@
 """A rehearsal is one command: `hil-server fly` runs the test and serves the page whose sticks the loop takes."""
 
 import json
+import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -72,9 +74,25 @@ def test_one_command_runs_the_rehearsal_and_its_page_flies_it(tmp_path):
         process.communicate()
 
 
+def test_the_page_ends_with_a_rehearsal_that_is_killed(tmp_path):
+    port, _, settings = own_addresses(tmp_path)
+    process = fly("--port", str(port), "--quiet", "--no-report", "--out", str(tmp_path / "run"), *settings)
+    try:
+        assert process.stdout.readline().startswith("fly ")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        serving = [int(pid) for pid in children if b"\0console\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        page = os.pidfd_open(serving[0])
+    finally:
+        process.kill()
+        process.communicate()
+    assert select.select([page], [], [], 60.0)[0] == [page], "it serves on"
+    os.close(page)
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
+        (("",), ".: is a folder"),
         (("programmes/berthing_rt.toml",), "is a programme, not a test: fly takes one test"),
         (("ghost.toml",), "ghost.toml"),
     ],
