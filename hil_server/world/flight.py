@@ -107,6 +107,7 @@ def flown(flight: Flight, turns: int = 0) -> Iterator[None]:
         world.keep_turns(turns)
     drive_log.clear()
     stands.clear()
+    messages.clients.clear()  # a desk that hung has left its end
     parts = {"child": TaskChild, "stand": TaskStand, "host": NoHost, "disk": Disk(flight.events), "predict": _predicted,
              "pysoem": lambda: ethercat_master, "messages": messages.module, "peers": lambda socket, *_: socket}  # fmt: skip
     try:

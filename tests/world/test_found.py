@@ -206,6 +206,14 @@ def test_a_leg_that_runs_away_as_it_is_enabled_loses_its_power_where_it_is_held(
     assert 1000 < np.ptp(counts) < 4000
 
 
+def test_a_desk_that_hangs_is_not_in_the_next_world(config, tmp_path):
+    # commands: resume of -0.228 s is answered at inf s
+    hangs = [Event("stall", "desks", 0.4465, amount=19_000_000_000)]
+    fly(config, 1107, tmp_path / "one" / "run", hangs, wire="ethercat", force=True, from_start=True)
+    flight = fly(config, 1108, tmp_path / "other" / "run", [Event("command", "hold", 0.28)], force=True, from_start=True)
+    assert violations(flight, config) == [] and flight.answers == []
+
+
 def test_an_axis_whose_positions_differ_is_not_enabled(config, tmp_path):
     # frames: node 2 on drives 0: setpoint moves by 939524102 counts at 0.6801 s
     flight = fly(config, 73, tmp_path / "run", [Event("corrupt", "drives 0", 0.6549, 0.6928)], from_start=True)
