@@ -214,7 +214,7 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
 # One datagram that arrived at `arrived_ns`: a record, or several back to back; anything else is damaged.
 cdef void take_datagram(Rdt *rdt, const uint8_t *bytes, int length, int64_t arrived_ns) noexcept nogil:
     cdef int k
-    if length <= 0 or length % RECORD != 0:
+    if length < RECORD or length % RECORD != 0:
         rdt.s.out.corrupt_total += 1
         rdt.s.out.seen |= SENSOR_STATUS_CORRUPT
         return

@@ -214,6 +214,29 @@ def run(tmp_path_factory):
     return made
 
 
+def test_a_simulation_whose_log_is_cut_names_the_faults_of_all_its_ticks(tmp_path, monkeypatch):
+    blocks, stood = session.blocks, iter([2, 4])  # the log has them not
+
+    def with_faults(*arguments):
+        for records in blocks(*arguments):
+            records["faults"] |= next(stood, 0)
+            yield records
+
+    class Cut(session.LogWriter):
+        def write(self, records):
+            pass
+
+        def close(self, facts):
+            super().close(facts)
+            self.reasons.append("no room")
+            return False
+
+    monkeypatch.setattr(session, "blocks", with_faults)
+    monkeypatch.setattr(session, "LogWriter", Cut)
+    summary = simulate(load_test(PROGRAMME, ["test.duration_max_s=0.3"]), Options(out=str(tmp_path / "run"), **QUIET))
+    assert (summary["exit_code"], summary["record_lost"]) == (3, "no room") and {"sensor_stale", "sensor_lost"} <= set(summary["faults"])
+
+
 @pytest.mark.parametrize("every", [1, 2])
 def test_a_simulation_says_what_it_has_simulated_and_how_fast(run, every):
     begun, busy = session.time.perf_counter(), session.time.process_time()
