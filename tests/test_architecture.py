@@ -48,8 +48,8 @@ ROOMS = {
         "console": "errors registry values client config log bus operator_desk line judge report run pages",
         "viewers": "errors client config log bus line exchange console pages",
         "terminal": "errors registry values host config requirements bus run",
-        "verbs": "errors interrupts registry roles values client host config requirements log bus operator_desk line judge exchange "
-        "identify predict report run world campaign console viewers terminal",
+        "verbs": "errors interrupts workers registry roles values client host config requirements log bus operator_desk line judge "
+        "exchange identify predict report run world campaign console viewers terminal",
         "cli": "errors interrupts values host terminal verbs",
         "__main__": "cli interrupts",
     },

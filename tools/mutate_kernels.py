@@ -150,7 +150,7 @@ TARGETS: dict[str, Target] = {
     "session": _target("hil_server/run/session.py", "tests/system/test_session.py",
                        "tests/system/test_branch.py::test_what_follows_is_what_followed",
                        "tests/requirements/test_runs.py::test_a_thinned_log_keeps_what_the_run_saw",
-                       "tests/system/test_again.py::test_live_run_over_a_wire_continues_with_a_stand_in_software",
+                       "tests/system/test_again.py",
                        "tests/system/test_end_of_time.py::test_an_error_of_the_supervisor_leads_the_platform_home_and_keeps_the_record"),
     "claim": _target("hil_server/run/claim.py", "tests/system/test_one_stand_one_run.py"),
     "drive_channels": _target("drivers/drives/drive_channels.py", "tests/drivers/drives/test_drive_channels.py"),

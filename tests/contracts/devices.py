@@ -251,6 +251,7 @@ class Drives(Device):
     def begun(self, port):
         loop_takes(port)
         self.opened()
+        port.read(np.zeros(1, SAMPLE_DTYPE))  # what was still under way
 
     def tick(self, k):
         for n in range(1, 7):
@@ -300,7 +301,7 @@ class EthercatDrives(Device):
     def begun(self, port):
         loop_takes(port)
         self.opened()
-        self.answer()  # what the keeper sent last, if nobody had
+        self.answer()  # what the keeper sent last, where the segment has not
         port.read(np.zeros(1, SAMPLE_DTYPE))  # what was still under way
         port.axes.begin()  # nor is it counted
 

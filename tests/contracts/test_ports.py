@@ -231,6 +231,9 @@ def test_deterministic_on_the_same_bytes(opened, stream, role, name):
         port, device = opened(role, name)
         device.tick = lambda k, say=device.tick, later=3 * (seed - 1): say(k + later)  # another seed: other bytes from the wire too
         samples = run(port, device, stream(40, seed=seed), damaged=(17,))
+        before = samples[0]["drive_lost_total"].copy()  # a machine that is held up loses more on the way up
+        for sample in samples:
+            sample["drive_lost_total"] -= before
         runs.append([b"".join(s[f].tobytes() for f in ROLE_FIELDS[role] if f not in TIMED) for s in samples])
     assert runs[0] == runs[1]
     assert runs[0] != runs[2] or (role, name) == ("commands", "script")  # a script says the same whatever the samples are
