@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -46,6 +47,7 @@ typedef struct {
 
 static struct {
     uint64_t seed, draws;
+    cpu_set_t cores;                            /* of the process before the world */
     int64_t now, wall_ahead, limit, armed_ns;
     int32_t running, stuck, next_port, events, any_stall;
     Task task[WORLD_TASKS];
@@ -587,9 +589,24 @@ static void wake(int32_t *word) { world_wake(key_of(word)); }
 
 static const Doors inside = {world_clock_ns, sleep_until, world_wait_readable, send_to, receive_from, sleep_while, wake};
 
+/* Tasks run one at a time: on one core, the one where the world begins, as a hand-over to another one costs a wake-up. Threads begin with
+   the cores of the thread that starts them. */
+static void stay_on_this_core(void)
+{
+    cpu_set_t here;
+    const int core = sched_getcpu();
+    CPU_ZERO(&w.cores);
+    if (core < 0 || sched_getaffinity(0, sizeof w.cores, &w.cores) != 0)
+        return;
+    CPU_ZERO(&here);
+    CPU_SET(core, &here);
+    sched_setaffinity(0, sizeof here, &here);
+}
+
 void world_begin(uint64_t seed, int64_t start_ns)
 {
     memset(&w, 0, sizeof w);
+    stay_on_this_core();
     w.seed = seed;
     w.now = start_ns;
     w.wall_ahead = WALL_AHEAD_NS;
@@ -610,6 +627,8 @@ void world_end(void)
 {
     int i;
     hil_doors = NULL;
+    if (CPU_COUNT(&w.cores))
+        sched_setaffinity(0, sizeof w.cores, &w.cores);
     for (i = 0; i < WORLD_SOCKETS; i++)
         world_close(WORLD_FIRST_FD + i);
     me = -1;

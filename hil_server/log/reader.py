@@ -104,7 +104,11 @@ class Log:
 
     def damaged(self) -> list[tuple[int, str]]:
         """(tick, channel) of every record whose own checksum is wrong; channel "" when more than one bit changed."""
-        return list(self.damage) if self.absent is not None else damaged_records(self.records, self.aux_names)
+        return list(self.damage) if self.absent is not None else list(self._damaged)
+
+    @cached_property
+    def _damaged(self) -> list[tuple[int, str]]:
+        return damaged_records(self.records, self.aux_names)
 
     def missing(self) -> list[tuple[int, int]]:
         """First and last of every row of ticks that is not in the log of a run that logs every tick, between its first and its last.

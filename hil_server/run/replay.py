@@ -54,12 +54,13 @@ if TYPE_CHECKING:
 WHAT_IF = "the measured force belongs to the original motion: this is the answer of the changed parts to the recorded inputs"
 
 
-def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...] = (), start_s: float | None = None,
+def replay(source: str | Path | Log, *, verify: bool = False, overrides: tuple[str, ...] = (), start_s: float | None = None,
            stop_s: float | None = None, done: Done = no_progress) -> Document:  # fmt: skip
-    """Runs the log through the line. Returns equal, ticks, differing, first_difference {tick, channel, ...} or None, seconds,
-    realtime_factor, damaged, incomplete; with overrides also `changes` per channel. done: called with the amount done and the total.
-    Raises ConfigurationError, LogError."""
-    log = read_log(path)
+    """Runs a log, read or by its path, through the line. Returns equal, ticks, differing, first_difference {tick, channel, ...} or None,
+    seconds, realtime_factor, damaged, incomplete; with overrides also `changes` per channel. done: called with the amount done and the
+    total. Raises ConfigurationError, LogError."""
+    log = source if isinstance(source, Log) else read_log(source)
+    path = log.path
     if log.ticks == 0:
         raise ConfigurationError(f"{path}: the log has no ticks")
     window = _window(log, start_s, stop_s)

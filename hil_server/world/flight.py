@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ WIRES_OF_DRIVES: dict[str, Document] = {
     "ethercat": {"wire": "ethercat", "interface": "slaves", "master_interface": "master"},  # surroundings.INTERFACES
 }
 LONGEST_S = 1800.0  # of world time: a task that waits longer is killed
+NO_DATA_FRAME = np.uint32(0xE0000000)  # of a CAN identifier: extended, remote, error frame
 FRAMES = 24_000_000  # most that are noted of a run: 13 a tick, for so long
 
 
@@ -65,6 +67,14 @@ class Flight:
     began_ns: int = -1
     ran_s: float = 0.0
     world_s: float = 0.0
+
+    @cached_property
+    def of_drives(self) -> np.ndarray:
+        """Frames of the drives' wires, with identifiers as who hears them reads them."""
+        here, last = self.frames, surroundings.WIRES.index("drives 2")
+        f: np.ndarray = here[(here["wire"] <= last) & (here["id"] & NO_DATA_FRAME == 0)]
+        f["id"] &= 0x7FF
+        return f
 
     def count_from(self, began_ns: int) -> None:
         """Times of events and answers are since the loop's begin from now on."""

@@ -1,6 +1,7 @@
 """Runs seeds, keeps those that violate something, shrinks each to the fewest events, and writes the test that repeats it."""
 
 import contextlib
+import ctypes
 import functools
 import itertools
 import shutil
@@ -45,6 +46,8 @@ class Found:
                 f"    assert violations(fly(config, {self.seed}, tmp_path / 'run', events{flown}), config) == []\n")  # fmt: skip
 
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+LARGEST_LOG, MOST_KEPT = 500_000_000, 1_000_000_000  # bytes
 Outcome = tuple[str, int, float, Found | None]  # of a seed: how it ended, ticks, seconds of world time
 
 
@@ -93,8 +96,16 @@ def shrunk(events: Sequence[Event], violates: Callable[[Sequence[Event]], bool])
     return least
 
 
+def keep_memory() -> None:
+    """The next flight takes the memory of the one before: a log that goes back to the kernel costs as much to get again as to read."""
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):  # of glibc
+        mallopt(M_MMAP_THRESHOLD, LARGEST_LOG)
+        mallopt(M_TRIM_THRESHOLD, MOST_KEPT)
+
+
 def one(config: TestConfig, seed: int, length_s: float, **flown: Any) -> Outcome:
     """Flies a seed with the events that it draws: how it ended, ticks, seconds of world time, what was found."""
+    keep_memory()
     events = drawn(seed, length_s, flown.get("wire", "can"))
     flight, violated = tried(config, seed, events, **flown)
     found = None

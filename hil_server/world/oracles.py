@@ -21,7 +21,7 @@ from rt_kernels.layout import BITS, CODES, FAULTS
 STATE, PHASE = CODES["safety_state"], CODES["phase"]
 DRIVE, SENSOR = BITS["drive_status"], BITS["sensor_status"]
 SYNC, RPDO1, TPDO1, HEARTBEAT, SERVER_NODE = 0x080, 0x200, 0x180, 0x700, 127
-NODE, NO_DATA_FRAME = np.uint32(0x7F), np.uint32(0xE0000000)  # of an identifier; extended, remote, error frame
+NODE = np.uint32(0x7F)  # of an identifier
 COUNTS_PER_METRE = 1e6  # of the drives of the virtual stand
 BEAT_S = 1.0  # a drive of the virtual stand stops when it misses the server's heartbeat for so long
 AL_OPERATIONAL, AL_ERROR = 8, 0x10
@@ -97,7 +97,7 @@ def frames(flight: Flight, config: TestConfig) -> Iterator[str]:
     """As they leave for the drives: setpoints of an enabled axis move by no more than the rate, and no axis is enabled elsewhere than where
     it is, nor without a fresh status that says it may be."""
     period = config.setup.test.period_ns
-    f = _of_drives(flight)
+    f = flight.of_drives
     word, counts = f["data"][:, :2].copy().view("<u2")[:, 0], _counts(f)
     most = config.setup.stand.parked.leg_rate_max * 1e-9 * period * 1e6 + 1.5
     # a flipped bit that no checksum found is believed
@@ -129,7 +129,7 @@ def attended(flight: Flight, config: TestConfig) -> Iterator[str]:
     """An enabled axis gets its frames from enabling to disabling, unless what sends them is stalled."""
     if any(e.kind == "stall" and e.where in SENDERS for e in flight.events):
         return
-    f = _of_drives(flight)
+    f = flight.of_drives
     f = f[(f["heard"] == 0) & (f["id"] & ~NODE == RPDO1)]
     for wire in np.unique(f["wire"]):
         for number in np.unique(f["id"][f["wire"] == wire]):
@@ -153,7 +153,7 @@ def attended(flight: Flight, config: TestConfig) -> Iterator[str]:
 def ticks(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """Between wire and log: each axis is sent its setpoint of the log in its tick, once; what it says is in the log in the tick that hears
     it, and so is that it says nothing."""
-    f = _of_drives(flight)
+    f = flight.of_drives
     f = f[f["role"] == ROLES.index("loop")]
     gaps = np.flatnonzero(np.diff(log.records["tick"]) != log.records["periods"][1:])
     r = log.records[: gaps[0] + 1 if len(gaps) else None]
@@ -232,7 +232,7 @@ def beats(flight: Flight, config: TestConfig) -> Iterator[str]:
     """The drives on CAN hear that the server lives, unless what says so is stalled."""
     if any(e.kind == "stall" and e.where in SENDERS for e in flight.events):
         return
-    f = _of_drives(flight)
+    f = flight.of_drives
     for wire in np.unique(f["wire"][f["id"] == SYNC]):
         beat = f["at_ns"][(f["wire"] == wire) & (f["heard"] == 0) & (f["id"] == HEARTBEAT + SERVER_NODE)]
         syncs = f["at_ns"][(f["wire"] == wire) & (f["heard"] == 0) & (f["id"] == SYNC)]
@@ -258,7 +258,7 @@ def counted(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
         return
     if (wrong := np.diff(log.records["tick"]) <= 0).any():
         yield f"tick {log.records['tick'][1:][wrong][0]} follows on {log.records['tick'][:-1][wrong][0]}"
-    f = _of_drives(flight)
+    f = flight.of_drives
     if "lost_ticks" not in log.end:
         return
     f = f[(f["role"] == ROLES.index("loop")) & (f["wire"] == 0) & (f["heard"] == 0)]
@@ -355,7 +355,7 @@ def power(flight: Flight, config: TestConfig) -> Iterator[str]:
     ended_s = flight.ran_s or flight.world_s
     # a stall begins when its task is due: the keeper of the drives sleeps while the loop has the buses
     if all(e.kind != "stall" or e.where != "drives keeper" and e.lasts_until_s < ended_s for e in flight.events):
-        f = _of_drives(flight)
+        f = flight.of_drives
         f = f[(f["heard"] == 0) & (f["id"] & ~NODE == RPDO1)]
         places, newest = np.unique((f["wire"].astype(int) << 7 | f["id"] & NODE)[::-1], return_index=True)
         for place, k in zip(places, len(f) - 1 - newest, strict=True):
@@ -466,16 +466,9 @@ def replays(flight: Flight, config: TestConfig, log: Log) -> Iterator[str]:
     """The log replays equal, as far as it goes."""
     if not log.ticks:
         return
-    result = replay(flight.log)
+    result = replay(log)
     if result["differing"] or result["damaged"]:
         yield f"{result['differing']} of {result['ticks']} ticks differ, {result['first_difference']}"
-
-
-def _of_drives(flight: Flight) -> np.ndarray:
-    """Frames of the drives' wires, with identifiers as who hears them reads them."""
-    f: np.ndarray = flight.frames[(flight.frames["wire"] <= WIRES.index("drives 2")) & (flight.frames["id"] & NO_DATA_FRAME == 0)]
-    f["id"] &= 0x7FF
-    return f
 
 
 def _counts(frames: np.ndarray) -> np.ndarray:

@@ -1,10 +1,12 @@
 """A whole live docking in virtual time: the same bytes for the same seed, and nothing left over."""
 
 import hashlib
+import os
 
 import numpy as np
 import pytest
 
+from drivers.simulated import world
 from hil_server.config import SHIPPED
 from hil_server.config.loader import load_test
 from hil_server.log.reader import read_log
@@ -40,6 +42,14 @@ def test_the_same_seed_gives_the_same_bytes_and_its_prediction_takes_no_world_ti
     again = fly(docking, 1, tmp_path / "seed-1")  # its prediction is at hand
     assert again.world_s == flight.world_s
     assert hashlib.sha256(again.log.read_bytes()).digest() == hashlib.sha256(flight.log.read_bytes()).digest()
+
+
+def test_a_world_stays_on_one_core_and_gives_the_others_back():
+    before = os.sched_getaffinity(0)
+    world.begin(1)
+    inside = os.sched_getaffinity(0)
+    world.end()
+    assert len(inside) == 1 and inside <= before and os.sched_getaffinity(0) == before
 
 
 def test_drives_on_ethercat_are_flown_whole_and_to_the_same_bytes(tmp_path):
