@@ -113,6 +113,9 @@ cdef inline void command_axis(const Sample *sample, int i, double zero_m, double
             out.word = out.word_out
         else:
             out.word = words.up(status_word, reset, in_place(out.target, counts, counts_per_metre))
+            # one that is enabled has not yet taken the other word that it was sent
+            if out.word_out != words.enabled and words.up(status_word, False, False) == words.enabled:
+                out.word = out.word_out
     elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
         out.word = words.enabled
     out.word_out = words.blocking if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else out.word

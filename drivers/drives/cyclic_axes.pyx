@@ -111,6 +111,7 @@ cdef enum:
     COB_SDO_ANSWER = 0x580
     COB_HEARTBEAT = 0x700
     FUNCTION_CODE = 0x780
+    NMT_BOOT_UP = 0
     NMT_OPERATIONAL = 5
     GENERIC_ERROR = 0x1000  # emergency code of an error that only the error register tells
     ANSWERS_TO_FOLLOW = 2   # the first answer after setpoints took effect may have been made before the drive looked at them
@@ -213,9 +214,11 @@ cdef inline void take_emergency(AxisState *a, const can_frame *f) noexcept nogil
         a.seen |= DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_DEVICE_FAULT
 
 
-# A heartbeat or boot-up message: its NMT state.
+# A heartbeat or boot-up message: its NMT state. A node that starts sends an emergency message of each error that it still has (CiA 301).
 cdef inline void take_heartbeat(AxisState *a, const can_frame *f) noexcept nogil:
     a.nmt_state = f.data[0] & 0x7F
+    if a.nmt_state == NMT_BOOT_UP:
+        a.emergency = 0
     a.beat = 1
     if a.nmt_state != NMT_OPERATIONAL:
         a.seen |= DRIVE_STATUS_NOT_ENABLED

@@ -22,7 +22,6 @@ from hil_server.log.format import CHUNK_SECONDS, LogError
 from hil_server.log.header import KINDS, LogHeader, Stored
 from hil_server.log.reader import read_log
 from hil_server.log.record import LayoutMismatchError, record_dtype, scalar_names
-from hil_server.log.recover import recover
 from hil_server.log.writer import LogWriter
 from rt_kernels.layout import LAYOUT_HASH
 
@@ -227,18 +226,6 @@ def chunk_ends(data):
         if opcode == 6:
             ends.append(at)
     return ends
-
-
-def test_recovered_file_is_whole_and_says_what_it_lost(tmp_path, header, make_records):
-    data = write_log(tmp_path / "run.mcap", header, make_records(500)).read_bytes()
-    (tmp_path / "cut.mcap").write_bytes(data[: chunk_ends(data)[2] + 7])
-    recover(tmp_path / "cut.mcap", tmp_path / "whole.mcap")
-    log = read_log(tmp_path / "whole.mcap")
-    assert log.ticks == 300 and log.header == header
-    assert any("cut" in reason for reason in log.incomplete) and "recovered from a damaged file" in log.incomplete
-    assert len(ros2_messages(tmp_path / "whole.mcap")) == 300
-    with pytest.raises(LogError, match="whole.mcap"):
-        recover(tmp_path / "cut.mcap", tmp_path / "whole.mcap")
 
 
 def rewrite_one_bit(path, tick, channel, bit):

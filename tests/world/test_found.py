@@ -206,6 +206,19 @@ def test_a_leg_that_runs_away_as_it_is_enabled_loses_its_power_where_it_is_held(
     assert 1000 < np.ptp(counts) < 4000
 
 
+def test_an_axis_that_has_not_heard_of_the_trip_is_not_sent_elsewhere(config, tmp_path):
+    # frames: node 1 on drives 0: enabled at 8.4523 s, -17424 counts from where it is
+    events = [Event("inject", "working_counter:0", 0.3, 1.12), Event("command", "recover", 1.02)]
+    assert violations(fly(config, 5018, tmp_path / "run", events, wire="ethercat", force=True), config) == []
+
+
+def test_a_drive_that_restarts_out_of_its_fault_is_recovered(config, tmp_path):
+    # recoveries: the recovery of 10.273 s fails, and nothing is wrong any more: ['drive_device_fault']
+    fault = [Event("inject", "drive_fault:0", 0.5, 0.5006), Event("inject", "drive_restart:0", 1.0, 1.05)]
+    events = [*fault, Event("command", "recover", 2.9)]
+    assert violations(fly(config, 6611, tmp_path / "run", events), config) == []
+
+
 def test_a_desk_that_hangs_is_not_in_the_next_world(config, tmp_path):
     # commands: resume of -0.228 s is answered at inf s
     hangs = [Event("stall", "desks", 0.4465, amount=19_000_000_000)]

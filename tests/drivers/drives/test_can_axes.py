@@ -385,6 +385,28 @@ def test_recovery_leads_each_axis_up_from_the_state_that_it_is_in(drives, sample
     assert words(switched_on, "held") == [waits] and words(switched_on, "following") == [good] == words(switched_on, "held")
 
 
+@pytest.mark.parametrize("kind", [402, 408])
+@pytest.mark.parametrize("gap_m", [0.0, 0.017])
+def test_an_axis_whose_power_is_taken_keeps_that_word_until_it_is_off(drives, sample, kind, gap_m):
+    """A drive that has not heard of the trip still says in the recovery that it is enabled."""
+    peer, port = running(drives, kind)
+    off, good, status = {402: (0x00, 0x0F, 0x1250), 408: (0x01, 0x07, 0x0009)}[kind]
+
+    def word(status, state, blocked=0):
+        for n in range(1, 7):
+            peer.answer(n, status if n == 3 else GOOD[kind], 0)
+        port.read(sample)
+        peer.take()
+        sample["leg_setpoint"], sample["safety_state"], sample["setpoint_status"] = 1.0 + gap_m, CODES["safety_state"][state], blocked
+        port.write(sample)
+        return {number: struct.unpack("<Hi", data)[0] for number, data in peer.take() if number < 0x700}[0x203]
+
+    assert word(GOOD[kind], "held") == good
+    taken = word(GOOD[kind], "blocked", BITS["setpoint_status"]["blocked3"])
+    assert taken == off and [word(GOOD[kind], "recovering") for _ in range(3)] == [off] * 3
+    assert word(status, "recovering") not in (off, good), "it is off: led up from there"
+
+
 def test_node_that_lost_its_set_up_gets_it_again_beside_the_loop(stand, sample):
     """A node restarts while the loop runs: operational with its PDOs again, the others undisturbed."""
     process = stand()
@@ -610,6 +632,16 @@ def test_emergency_and_heartbeat(drives, sample):
     assert line.tick() == set()
 
 
+def test_a_node_that_starts_has_no_error_but_those_that_it_sends_again(drives, sample):
+    line = Ticks(drives, sample)
+    line.tick(between=lambda: line.peer.send(0x083, struct.pack("<HB5x", 0xFF00, 1)))
+    assert line.tick(between=lambda: line.beat(3, state=0)) == {"not_enabled"}
+    line.tick(between=lambda: line.beat(3))
+    assert line.tick() == set() and sample["drive_device_status"][0, 2] == 0x1237
+    line.tick(between=lambda: [line.beat(3, state=0), line.peer.send(0x083, struct.pack("<HB5x", 0x8301, 1))])
+    assert {"emergency", "device_fault"} < line.tick()
+
+
 def test_emergency_taken_back_in_the_same_tick_shows(drives, sample):
     line = Ticks(drives, sample)
 
@@ -701,6 +733,7 @@ def test_random_ticks_against_a_plain_twin(drives, sample, kind, seed):
                 line.beat(3, state=value)
                 nmt, beat = value, now
                 seen |= {"not_enabled"} if nmt != 5 else set()
+                code = code if value else 0  # a node that starts sends its errors again
             elif event == "short":
                 line.peer.send(0x183, bytes(5))
                 damaged[0] += 1

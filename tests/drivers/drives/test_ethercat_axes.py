@@ -213,6 +213,23 @@ def test_a_recovery_leads_each_axis_up_from_its_own_state(bus):
     assert control_words(one) == [0x0F] * 6
 
 
+def test_an_axis_whose_power_is_taken_keeps_that_word_until_it_is_off(bus):
+    """A drive that has not heard of the trip still says in the recovery that it is enabled."""
+    one = bus()
+    one.sample["leg_setpoint"] = 1.0 + 1e-6 * np.array(one.positions)
+    one.sample["leg_setpoint"][0, 5] += 0.017
+    one.sample["setpoint_status"] = BITS["setpoint_status"]["blocked5"] | BITS["setpoint_status"]["blocked6"]
+    one.sample["safety_state"] = CODES["safety_state"]["blocked"]
+    one.words = [GOOD] * 6
+    control_words(one)
+    assert control_words(one) == [0x0F] * 4 + [0, 0]
+    one.sample["setpoint_status"], one.sample["safety_state"] = 0, CODES["safety_state"]["recovering"]
+    assert [control_words(one) for _ in range(3)] == [[0x0F] * 4 + [0, 0]] * 3
+    one.words = [GOOD] * 4 + [0x1250] * 2
+    control_words(one)
+    assert control_words(one) == [0x0F] * 4 + [0x06, 0x06]
+
+
 def test_an_unusable_setpoint_keeps_the_target(bus):
     one = bus()
     one.sample["safety_state"] = 1
