@@ -37,12 +37,12 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef State *s = &p.state
     cdef uint8_t record[ROOM]
     cdef double before[6]
-    cdef int64_t age, now = io_now_ns()
+    cdef int64_t came, now = io_now_ns()
     cdef uint32_t status = 0
     cdef int i, k, length, error, known = s.known
     memcpy(before, s.leg, sizeof(before))
     for k in range(MOST if p.fd >= 0 else 0):
-        if not io_receive_datagrams(p.fd, record, ROOM, 1, &length, &age, &error):
+        if not io_receive_datagrams(p.fd, record, ROOM, 1, &length, &came, &error):
             break
         if length != RECORD:
             s.corrupt += 1

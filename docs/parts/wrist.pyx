@@ -87,13 +87,14 @@ cdef void take(State *s, const uint8_t *record, int length, int64_t now) noexcep
 cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef uint8_t record[ROOM]
-    cdef int64_t age, now = io_now_ns()
+    cdef int64_t came, now = io_now_ns()
     cdef int i, length, error
     begin_tick(&p.state.out)
     for i in range(MOST if p.fd >= 0 else 0):
-        if not io_receive_datagrams(p.fd, record, ROOM, 1, &length, &age, &error):
+        if not io_receive_datagrams(p.fd, record, ROOM, 1, &length, &came, &error):
             break
-        take(&p.state, record, length, now)
+        take(&p.state, record, length, came)
+    now = io_now_ns()
     # silence is reported, the last values stay
     judge_ages(&p.state.out, p.fd < 0, p.no_data_ns, 0, now)
     for i in range(6):

@@ -207,10 +207,10 @@ cdef void take_again(Ethercat *b, const uint8_t *f, int place) noexcept nogil:
 cdef void receive(Ethercat *b) noexcept nogil:
     cdef uint8_t buffer[IO_BATCH][FRAME_MOST]
     cdef int length[IO_BATCH]
-    cdef int64_t age[IO_BATCH]
+    cdef int64_t came[IO_BATCH]
     cdef int i, got, place, error = 0
     for _ in range(MOST_ROUNDS):
-        got = io_receive_datagrams(b.p.fd, &buffer[0][0], FRAME_MOST, IO_BATCH, length, age, &error)
+        got = io_receive_datagrams(b.p.fd, &buffer[0][0], FRAME_MOST, IO_BATCH, length, came, &error)
         for i in range(got):
             if not ours(b, buffer[i], length[i]):
                 # what has not been marked by a slave went past all of them: no slave is there
@@ -232,7 +232,7 @@ cdef void receive(Ethercat *b) noexcept nogil:
                 b.s.late_total += 1
                 continue
             b.s.answered += 1
-            b.s.round_trip_ns = io_now_ns() - age[i] - b.s.sent_ns[place]
+            b.s.round_trip_ns = came[i] - b.s.sent_ns[place]
             take(b, buffer[i])
         if error:
             b.s.seen |= DRIVE_STATUS_BUS_FAULT

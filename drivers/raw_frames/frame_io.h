@@ -83,19 +83,16 @@ static inline int io_receive_frames_inside(int fd, struct can_frame *frames, int
     *more = taken == IO_BATCH;
     return kept;
 }
-static inline int io_receive_datagrams_inside(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *age_ns, int *error)
+static inline int io_receive_datagrams_inside(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *came_ns, int *error)
 {
-    const int64_t now = hil_doors->clock_ns(0);
     int i;
     for (i = 0; i < count; i++) {
-        int64_t came;
-        const int size = hil_doors->receive(fd, buffer + (size_t)i * (size_t)stride, stride, NULL, &came);
+        const int size = hil_doors->receive(fd, buffer + (size_t)i * (size_t)stride, stride, NULL, came_ns + i);
         if (size < 0) {
             *error = size == -EAGAIN ? 0 : -size;
             break;
         }
         length[i] = size > stride ? -1 : size;
-        age_ns[i] = now > came ? now - came : 0;
     }
     return i;
 }
@@ -147,7 +144,8 @@ static inline int64_t io_wall_ahead_ns(void)
     return ahead;
 }
 
-/* How long a message had waited in the kernel (SO_TIMESTAMPNS set on its socket) at the wall time `wall`, 0 when it bears no stamp. */
+/* How long a message had waited in the kernel (SO_TIMESTAMPNS set on its socket) at the wall time `wall`, 0 when it bears no stamp, or one
+ * after that time: the wall clock was set. */
 static inline int64_t io_age_ns(struct msghdr *header, int64_t wall)
 {
     struct cmsghdr *c;
@@ -155,7 +153,8 @@ static inline int64_t io_age_ns(struct msghdr *header, int64_t wall)
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
             struct timespec t;
             memcpy(&t, CMSG_DATA(c), sizeof t);
-            return wall - ((int64_t)t.tv_sec * 1000000000LL + t.tv_nsec);
+            wall -= (int64_t)t.tv_sec * 1000000000LL + t.tv_nsec;
+            return wall > 0 ? wall : 0;
         }
     return 0;
 }
@@ -219,19 +218,20 @@ static inline int io_receive_frames(int fd, struct can_frame *frames, int64_t *b
 }
 
 /* Takes up to `count` (at most IO_BATCH) datagrams into `buffer`, one each `stride` bytes. `length[i]` is its length, -1 when it did not fit;
- * `age_ns[i]` is how long it had waited in the kernel (SO_TIMESTAMPNS set on the socket), 0 when the kernel gave no stamp. */
-static inline int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *age_ns, int *error)
+ * `came_ns[i]` is when it came into the kernel (SO_TIMESTAMPNS set on the socket; CLOCK_MONOTONIC, never after now), without a stamp when it
+ * was taken. */
+static inline int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *came_ns, int *error)
 {
     struct mmsghdr messages[IO_BATCH];
     struct iovec parts[IO_BATCH];
     union { char bytes[CMSG_SPACE(sizeof(struct timespec))]; struct cmsghdr align; } control[IO_BATCH];
     int i, got;
-    int64_t wall;
+    int64_t now, ahead;
     *error = 0;
     if (count > IO_BATCH)
         count = IO_BATCH;
     if (IN_A_WORLD)
-        return io_receive_datagrams_inside(fd, buffer, stride, count, length, age_ns, error);
+        return io_receive_datagrams_inside(fd, buffer, stride, count, length, came_ns, error);
     memset(messages, 0, sizeof messages[0] * (size_t)count);
     for (i = 0; i < count; i++) {
         parts[i].iov_base = buffer + (size_t)i * (size_t)stride;
@@ -246,10 +246,11 @@ static inline int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int 
         *error = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : errno;
         return 0;
     }
-    wall = io_wall_ns();
+    now = io_now_ns();
+    ahead = io_wall_ahead_ns();
     for (i = 0; i < got; i++) {
         length[i] = messages[i].msg_hdr.msg_flags & MSG_TRUNC ? -1 : (int)messages[i].msg_len;
-        age_ns[i] = io_age_ns(&messages[i].msg_hdr, wall);
+        came_ns[i] = now - io_age_ns(&messages[i].msg_hdr, now + ahead);
     }
     return got;
 }

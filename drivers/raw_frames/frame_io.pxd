@@ -50,7 +50,7 @@ cdef extern from "drivers/raw_frames/frame_io.h":
     int io_receive_frames_stamped(int fd, can_frame *frames, int64_t *came_ns, int64_t *bad, sockaddr_in *peer, int *more,
                                   int *error) noexcept nogil
     int io_receive_frames(int fd, can_frame *frames, int64_t *bad, sockaddr_in *peer, int *more, int *error) noexcept nogil
-    int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *age_ns, int *error) noexcept nogil
+    int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *came_ns, int *error) noexcept nogil
     int io_receive_from(int fd, uint8_t *buffer, int size, sockaddr_in *peer) noexcept nogil
     int io_send_to(int fd, const uint8_t *buffer, int size, const sockaddr_in *peer) noexcept nogil
     int io_send(int fd, const uint8_t *buffer, int size) noexcept nogil

@@ -26,7 +26,7 @@
 
 typedef struct Message {
     struct Message *next;
-    int64_t due_ns;
+    int64_t sent_ns, due_ns;
     int32_t size, port;
     uint8_t data[];
 } Message;
@@ -61,7 +61,7 @@ static struct {
     int64_t frame_room, frame_count;
     WorldAxes axes;
     int32_t axes_index;                         /* of the newest EtherCAT frame that was said */
-    int64_t axes_time;                          /* of the reference clock in the newest answer */
+    int64_t axes_answered_ns;                   /* when the segment sent the newest answer that was heard */
 } w;
 static __thread int me = -1;
 
@@ -337,7 +337,7 @@ static void note(const Socket *s, uint32_t id, const uint8_t *data, int size, in
 
 /* What a frame of the process data says to the axes, or, with its whole working counter the answer to the newest, of them. AL status as the
    heartbeats that it stands for: 0x700 of all slaves, with how many have said it, and of the one that was asked. */
-static void note_axes(const Socket *s, const uint8_t *data, int size, int heard)
+static void note_axes(const Socket *s, const uint8_t *data, int size, int heard, int64_t sent_ns)
 {
     const uint8_t *counter = data + IMAGE + w.axes.image, *all = counter + TO_BRD, *one = all + 4 + 10;
     int64_t time = 0;
@@ -346,9 +346,10 @@ static void note_axes(const Socket *s, const uint8_t *data, int size, int heard)
         return;
     if (heard && one + 8 <= data + size) {
         memcpy(&time, all - 10 - 2 - 8, 8);
-        if (time && time < w.axes_time && w.axes_time - time < 1000000000)
-            return;                             /* of an earlier round of the indices */
-        w.axes_time = time;
+        if (time && sent_ns < w.axes_answered_ns)
+            return;                             /* of an earlier round of the indices; damage may have changed the time that it bears */
+        if (time)
+            w.axes_answered_ns = sent_ns;
         note(s, 0x700u, all, 4, 1);
         if (one[6] == 1)
             note(s, 0x700u + (one[-8] & 0x7Fu), one, 6, 1);
@@ -360,13 +361,13 @@ static void note_axes(const Socket *s, const uint8_t *data, int size, int heard)
         note(s, (heard ? 0x180u : 0x200u) + 1u + (uint32_t)i, data + IMAGE + (heard ? w.axes.in[i] : w.axes.out[i]), 6, heard);
 }
 
-static void note_frame(const Socket *s, const uint8_t *data, int size, int heard)
+static void note_frame(const Socket *s, const uint8_t *data, int size, int heard, int64_t sent_ns)
 {
     uint32_t id;
     if (s->wire < 0 || s->direction != 0)
         return;
     if (s->raw) {
-        note_axes(s, data, size, heard);
+        note_axes(s, data, size, heard, sent_ns);
     } else if (size == 16) {
         memcpy(&id, data, 4);
         note(s, id, data + 8, data[4], heard);
@@ -379,6 +380,7 @@ static void put(Socket *to, const void *data, int size, int port, int64_t due_ns
     int i, k, number = (int)(to - w.socket);
     if (to->waiting >= (to->raw ? MOST_RAW : MOST_WAITING) || (m = malloc(sizeof *m + (size_t)size)) == NULL)
         return;
+    m->sent_ns = w.now;
     m->due_ns = due_ns;
     m->size = size;
     m->port = port;
@@ -426,7 +428,7 @@ int world_send(int fd, const void *data, int size, int port)
     }
     if (size > (int)sizeof copy)
         return -EMSGSIZE;
-    note_frame(s, data, size, 0);
+    note_frame(s, data, size, 0, w.now);
     due = w.now + WIRE_NS;
     if (!s->raw) {
         if (!s->bound)
@@ -500,7 +502,7 @@ int world_receive(int fd, void *data, int size, int *port, int64_t *came_ns)
     s->waiting--;
     whole = m->size;
     memcpy(data, m->data, (size_t)(whole < size ? whole : size));
-    note_frame(s, m->data, whole, 1);
+    note_frame(s, m->data, whole, 1, m->sent_ns);
     if (port)
         *port = m->port;
     if (came_ns)

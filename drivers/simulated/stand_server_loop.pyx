@@ -815,12 +815,12 @@ cdef void take_wire(Stand *s) noexcept nogil:
     cdef uint8_t frame[WIRE_FRAME]
     cdef Wire *w = &s.wire
     cdef int size, error = 0
-    cdef int64_t now, at, age
+    cdef int64_t now, at, came
     for _ in range(WIRE_ROUNDS):
         now = io_now_ns()
-        if io_receive_datagrams(w.fd, frame, WIRE_FRAME, 1, &size, &age, &error) < 1:
+        if io_receive_datagrams(w.fd, frame, WIRE_FRAME, 1, &size, &came, &error) < 1:
             break
-        at = max(w.read_ns, min(now, io_now_ns() - age))        # it was not there when the last one was read
+        at = max(w.read_ns, min(now, came))        # it was not there when the last one was read
         w.read_ns = at
         if w.cut or size <= 0:
             continue

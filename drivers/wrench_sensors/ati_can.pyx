@@ -209,20 +209,18 @@ cdef void take_frame(Ati *ati, const can_frame *f, int64_t arrived_ns) noexcept 
 
 
 # Everything that waits, but not more than MOST_ROUNDS batches.
-cdef int drain(Ati *ati, int64_t now) noexcept nogil:
+cdef int drain(Ati *ati) noexcept nogil:
     cdef int length[IO_BATCH]
-    cdef int64_t age[IO_BATCH]
-    cdef int64_t arrived
+    cdef int64_t came[IO_BATCH]
     cdef int i, got, error, taken = 0
     for _ in range(MOST_ROUNDS):
-        got = io_receive_datagrams(ati.p.fd, ati.buffer, FRAME, IO_BATCH, length, age, &error)
+        got = io_receive_datagrams(ati.p.fd, ati.buffer, FRAME, IO_BATCH, length, came, &error)
         for i in range(got):
             if length[i] != FRAME or (<const can_frame *>(ati.buffer + i * FRAME)).can_dlc > 8:
                 count_damage(&ati.s)
                 continue
-            # The wall-clock stamp of the kernel may jump: never before the previous frame, never after now.
-            arrived = now - (age[i] if age[i] > 0 else 0)
-            take_frame(ati, <const can_frame *>(ati.buffer + i * FRAME), arrived if arrived > ati.s.out.heard_ns else ati.s.out.heard_ns)
+            # The wall-clock stamp of the kernel may jump: never before the previous frame.
+            take_frame(ati, <const can_frame *>(ati.buffer + i * FRAME), max(came[i], ati.s.out.heard_ns))
         taken += got
         if got < IO_BATCH:
             break
@@ -256,7 +254,7 @@ cdef void ati_read(void *self, Sample *sample, double *aux) noexcept nogil:
     # Read what came since the last tick; the newest word is still judged while nothing newer comes.
     begin_tick(&s.out)
     if ati.p.fd >= 0:
-        drain(ati, now)
+        drain(ati)
         close_tick(&ati.p, s, now)
         now = io_now_ns()
     if s.check.have_last:
@@ -379,7 +377,7 @@ cdef class AtiCanPort(PortPart):
             send_request(&self.ati)
             time.sleep(period_s)
             seen = self.ati.s.out.record_total
-            drain(&self.ati, io_now_ns())
+            drain(&self.ati)
             close_tick(&self.ati.p, &self.ati.s, io_now_ns())
             if self.ati.s.out.record_total > seen:
                 ages.append(io_now_ns() - self.ati.s.out.received_ns)
@@ -480,7 +478,7 @@ cdef class AtiCanPort(PortPart):
                 raise TimeoutError(f"no two samples of its gauges within {self._given['timeout_s']} s")
             send_request(&self.ati)
             time.sleep(0.001)
-            drain(&self.ati, io_now_ns())
+            drain(&self.ati)
             close_tick(&self.ati.p, &self.ati.s, io_now_ns())
 
     def begin(self):
@@ -490,7 +488,7 @@ cdef class AtiCanPort(PortPart):
         if self.ati.p.fd < 0:
             return
         for _ in range(BACKLOG_TURNS):
-            if drain(&self.ati, io_now_ns()) == 0:
+            if drain(&self.ati) == 0:
                 break
         s.phase = IDLE
         s.request_total = s.out.sequence = s.out.lost_total = s.out.corrupt_total = s.suspect_total = s.doubted_total = 0

@@ -223,21 +223,15 @@ cdef void take_datagram(Rdt *rdt, const uint8_t *bytes, int length, int64_t arri
 
 
 # Everything that waits in the socket.
-cdef void drain(Rdt *rdt, int64_t now) noexcept nogil:
+cdef void drain(Rdt *rdt) noexcept nogil:
     cdef int length[IO_BATCH]
-    cdef int64_t age[IO_BATCH]
-    cdef int64_t arrived
+    cdef int64_t came[IO_BATCH]
     cdef int i, got, error
     for _ in range(MOST_ROUNDS):
-        got = io_receive_datagrams(rdt.p.fd, rdt.buffer, DATAGRAM, IO_BATCH, length, age, &error)
+        got = io_receive_datagrams(rdt.p.fd, rdt.buffer, DATAGRAM, IO_BATCH, length, came, &error)
         for i in range(got):
-            # The wall-clock stamp of the kernel may jump: never before the previous record, never after now.
-            arrived = now - (age[i] if age[i] > 0 else 0)
-            if arrived < rdt.s.out.heard_ns:
-                arrived = rdt.s.out.heard_ns
-            if arrived > now:
-                arrived = now
-            take_datagram(rdt, rdt.buffer + i * DATAGRAM, length[i], arrived)
+            # The wall-clock stamp of the kernel may jump: never before the previous record.
+            take_datagram(rdt, rdt.buffer + i * DATAGRAM, length[i], max(came[i], rdt.s.out.heard_ns))
         if got < IO_BATCH:
             break
 
@@ -265,7 +259,7 @@ cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
     # Read what came since the last tick; the newest word is still judged while nothing newer comes.
     begin_tick(&s.out)
     if rdt.p.fd >= 0:
-        drain(rdt, now)
+        drain(rdt)
         now = io_now_ns()
     close_tick(rdt, lost_before)
 
@@ -383,12 +377,12 @@ cdef class RdtPort(PortPart):
         sensor's clock (however long a machine is held up between two of them), and `measured_rate_hz` by the sensor's own sample counter.
         Returns the age, s. Raises ConnectionError when it is over `no_data_ms`."""
         s = &self.rdt.s
-        drain(&self.rdt, io_now_ns())
+        drain(&self.rdt)
         first, since = s.ft_sequence, s.out.received_ns
         ages = []
         while len(ages) < reads:
             time.sleep(5e-4 * (1.0 + (0.618034 * len(ages)) % 1.0))
-            drain(&self.rdt, io_now_ns())
+            drain(&self.rdt)
             ages.append(io_now_ns() - s.out.received_ns)
         if s.out.received_ns > since and s.ft_sequence != first:
             self.measured_rate_hz = <uint32_t>(s.ft_sequence - first) / (1e-9 * (s.out.received_ns - since))
@@ -465,7 +459,7 @@ cdef class RdtPort(PortPart):
             return
         for _ in range(BACKLOG_TURNS):
             seen = s.out.record_total + s.out.corrupt_total + s.repeated_total + s.late_total
-            drain(&self.rdt, io_now_ns())
+            drain(&self.rdt)
             if seen == s.out.record_total + s.out.corrupt_total + s.repeated_total + s.late_total:
                 break
         s.out.lost_total = s.out.corrupt_total = s.repeated_total = s.late_total = 0

@@ -31,6 +31,7 @@ from hil_server.world.oracles import (
     violations,
     without_record,
 )
+from hil_server.world.surroundings import ROLES
 from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import QUICK
 
@@ -268,7 +269,8 @@ def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
     flight = fly(config, 3, tmp_path / "run", wire=wire, force=True)
     log, f = read_log(flight.log), flight.frames
     assert [*ticks(flight, config, log), *beats(flight, config)] == []
-    of_node = (f["wire"] == 0) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000)
+    moment_ns = f["at_ns"][(f["wire"] == 0) & (f["role"] == ROLES.index("loop")) & (f["id"] == 0x202) & (f["heard"] == 0)][490]
+    of_node = (f["wire"] == 0) & (np.abs(f["at_ns"] - moment_ns) < 500_000)
     sent, heard = of_node & (f["id"] == 0x202) & (f["heard"] == 0), of_node & (f["id"] == 0x182) & (f["heard"] == 1)
     assert sent.sum() == heard.sum() == 1
 
@@ -283,7 +285,7 @@ def test_what_differs_between_wire_and_log_is_seen(tmp_path, wire):
         other["data"][sent, place] ^= 4
         assert f"node 2 is sent {words} than the log has at tick 490, 1 ticks" in seen(other)
     if wire == "ethercat":
-        (asked,) = np.flatnonzero((f["id"] == 0x700) & (np.abs(f["at_ns"] - flight.began_ns - 500_000_000) < 500_000))
+        (asked,) = np.flatnonzero((f["id"] == 0x700) & (np.abs(f["at_ns"] - moment_ns) < 500_000))
         other = f.copy()
         other["data"][asked, 0] = 4
         assert "AL status 0x04 at tick 490, and the log has no bus_fault" in seen(other)

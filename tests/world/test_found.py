@@ -219,6 +219,13 @@ def test_a_drive_that_restarts_out_of_its_fault_is_recovered(config, tmp_path):
     assert violations(fly(config, 6611, tmp_path / "run", events), config) == []
 
 
+def test_an_answer_with_a_damaged_time_is_not_the_newest(config, tmp_path):
+    # frames: node 4 on drives 0: enabled at 2.3855 s, its status is 16.0 ms old
+    wire = [Event("delay", "drives 0", 0.8888, 2.8544, 1.0, 18_931_273, 1), Event("corrupt", "drives 0", 1.1592, 3.8316, 0.5, 73469)]
+    events = [Event("delay", "signals", 0.3407, 0.6965, 1.0, 9_848_938, 0), *wire, Event("command", "recover", 2.4678)]
+    assert violations(fly(config, 2076, tmp_path / "run", events, wire="ethercat", force=True, from_start=True), config) == []
+
+
 def test_a_desk_that_hangs_is_not_in_the_next_world(config, tmp_path):
     # commands: resume of -0.228 s is answered at inf s
     hangs = [Event("stall", "desks", 0.4465, amount=19_000_000_000)]
