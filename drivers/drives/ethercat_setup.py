@@ -26,7 +26,7 @@ INPUTS = ((0x6041, 0, 16), (0x6064, 0, 32), (0x606C, 0, 32), (0x6077, 0, 16), (0
 STATUS_WORD, POSITION, MODE_DISPLAY = 0x6041, 0x6064, 0x6061
 INIT, PREOP, SAFEOP, OP = 1, 2, 4, 8
 STATE_ERROR = 0x10  # with a state: it was not reached, or left
-FEATURE_CLOCK = 0x04  # of register 0x008
+FEATURE_CLOCK, FEATURE_WIDE_CLOCK = 0x04, 0x08  # of register 0x008
 KEEPER_PRIORITY = 60  # below the loop, where the right is there
 AL_CONTROL, AL_STATUS = 0x120, 0x130  # registers: state; state, two unused bytes, status code
 LIBRARY_ERRORS = ("SdoError", "MailboxError", "PacketError", "WkcError", "ConfigMapError", "EepromError")
@@ -322,7 +322,15 @@ class EthercatSession:
         for node in self._nodes:
             if not node.register(0x008, 2) & FEATURE_CLOCK:
                 raise DriveSetupError(f"{node}: has no distributed clock")
+            self._wide(node)
             node.slave.dc_sync(True, self._period_ns)
+
+    def _wide(self, node: EthercatNode) -> None:
+        """Refuses a clock whose time begins again every 4.3 s, no whole number of periods: SYNC0 would move by the rest each time."""
+        if not node.register(0x008, 2) & FEATURE_WIDE_CLOCK:
+            raise DriveSetupError(
+                f"{node}: its distributed clock has 32 bits (register 0x008): drives, and the first slave with a clock, need one of 64"
+            )
 
     def _map(self) -> EthercatLayout:
         self._master.config_map()
@@ -341,6 +349,7 @@ class EthercatSession:
         watchdog = self._watchdog_place(fmmus)
         clocks = [node for node in self._all if node.register(0x008, 2) & FEATURE_CLOCK]
         self._reference = clocks[0]
+        self._wide(self._reference)
         starts = {node.register(0x990, 8) % self._period_ns for node in self._nodes}
         if len(starts) != 1:
             raise DriveSetupError(f"EtherCAT on {self.interface}: SYNC0 does not come at one time in all drives: {sorted(starts)} ns")

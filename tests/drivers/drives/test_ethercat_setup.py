@@ -151,6 +151,13 @@ def says(drive, registers):
     )
 
 
+def narrow_terminal(segment):
+    """Before the drives, with a clock of 32 bits: the reference of all."""
+    one = Terminal(segment, 0)
+    one.registers |= {0x008: b"\x04\0"}
+    return one
+
+
 @pytest.mark.parametrize(
     ("change", "keys", "words"),
     [
@@ -162,6 +169,8 @@ def says(drive, registers):
         (lambda s: s.drives.append(type(s.drives[0])(s, 6)), {}, "7 slaves answer, 6 are expected .* 6 vendor 0x9A product 0x30924"),
         (lambda s: setattr(s.drives[3], "stuck", True), {}, "slave 3 on eth1: does not reach PREOP"),
         (lambda s: s.drives[1].registers.update({0x008: b"\0\0"}), {}, "slave 1 on eth1: has no distributed clock"),
+        (lambda s: s.drives[1].registers.update({0x008: b"\x04\0"}), {}, "slave 1 on eth1: its distributed clock has 32 bits"),
+        (lambda s: s.drives.insert(0, narrow_terminal(s)), {"slaves": 7, "axis_slave": range(1, 7)}, "slave 0 .* clock has 32 bits"),
         (lambda s: says(s.drives[2], {0x420: b"\x01\0"}), {}, r"slave 2 on eth1: watchdog .* reads back 1 instead of 100"),
         (lambda s: says(s.drives[3], {0x600: fmmu(0x10015, 8, 0x1100, 2)}), {}, r"slave 3 .* outputs are mapped as \[\(65557, 8\)\]"),
         (lambda s: says(s.drives[3], {0x600: bytes(16)}), {}, r"slave 3 on eth1: its outputs are mapped as \[\] instead of one run of 7"),

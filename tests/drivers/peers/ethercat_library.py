@@ -24,7 +24,7 @@ class Drive:
         self.man, self.id = 0x9A, 0x30924
         self.state, self.al_status, self.stuck = 1, 0, False
         self.objects, self.log = {}, []
-        self.registers = {0x400: struct.pack("<H", 2498), 0x004: b"\x03", 0x008: b"\x04\x00", 0x92C: struct.pack("<I", 0x80000010)}
+        self.registers = {0x400: struct.pack("<H", 2498), 0x004: b"\x03", 0x008: b"\x0c\x00", 0x92C: struct.pack("<I", 0x80000010)}
         self.registers |= {0x010: struct.pack("<H", 0x1001 + place), 0x012: struct.pack("<H", 40 + place), 0x130: struct.pack("<H", 8)}
         self.word, self.position, self.controls = 0x0250, 1000 * (place + 1), []
         self.target = None
