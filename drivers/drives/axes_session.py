@@ -137,9 +137,8 @@ class AxesSession:
         self._keeper.start()
         try:
             await_up(self._axes, self._profile, self._labels(), self._answer_s)
-        except DriveSetupError:
-            self.disable()
-            raise
+        except DriveSetupError as error:
+            raise DriveSetupError("; ".join([str(error), *self.disable()])) from error
 
     def disable(self) -> list[str]:
         """Takes the power off all axes; frames flow until each says that it is off. Returns what did not work, empty when all did."""

@@ -223,9 +223,8 @@ class EthercatSession:
         self.axes.lead_up()
         try:
             await_up(self.axes, self._profile, [str(node) for node in self._nodes], self.answer_s)
-        except DriveSetupError:
-            self.disable()
-            raise
+        except DriveSetupError as error:
+            raise DriveSetupError("; ".join([str(error), *self.disable()])) from error
 
     def disable(self) -> list[str]:
         """Takes the power off all axes; frames flow on. Returns what did not work."""

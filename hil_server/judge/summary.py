@@ -10,7 +10,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 
 from hil_server.bus.commands import TIME_IS_UP
-from hil_server.errors import VerdictError, attempt
+from hil_server.errors import DeviceError, VerdictError, attempt
 from hil_server.host.late_causes import summed_up
 from hil_server.judge.alignment import Alignment, alignment_of
 from hil_server.judge.arm_margin import ArmMargin, arm_margin
@@ -109,7 +109,8 @@ class Summary(Timing, Loads, Legs):
     delay_in_run: term → mean of the run, s. requirements: one that is violated is exit code 1. limits: of
     `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them the test had stricter; None of an old log.
     not_available: figures that could not be had: figure, reason. Each of peaks, contacts and requirements has `marks`: injected faults and
-    missed periods in its window, in words. record_lost: why the record ended before the run, as the server knows it; no key of the JSON.
+    missed periods in its window, in words. not_confirmed: what the drives did not confirm when their power was taken off, exit code 4.
+    record_lost: why the record ended before the run, as the server knows it; no key of the JSON.
     """
 
     run: str
@@ -151,6 +152,7 @@ class Summary(Timing, Loads, Legs):
     limits: dict[str, Any] | None
     not_available: list[dict[str, str]]
     contacts_without_e: list[str]
+    not_confirmed: list[str]
     record_lost: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -194,6 +196,9 @@ def summarise(run: Run) -> Summary:
     exit_code = VerdictError.exit_code if cut else END_EXIT.get(ended, 0)
     if not exit_code and violated(rows):
         exit_code = VerdictError.exit_code
+    not_confirmed = list(log.end.get("not_confirmed", ()))
+    if not_confirmed and exit_code in (0, VerdictError.exit_code):
+        exit_code = DeviceError.exit_code
     return Summary(
         run=log.header.run_id,
         mode=log.header.mode,
@@ -237,6 +242,7 @@ def summarise(run: Run) -> Summary:
         limits=limits,
         not_available=missing,
         contacts_without_e=not_measured(contacts),
+        not_confirmed=not_confirmed,
     )
 
 

@@ -57,6 +57,9 @@ def verdict(s: Summary) -> Verdict:
     if not s.complete:
         level = _worse(level, "warn")
         parts.append("the log is incomplete")
+    if s.not_confirmed:
+        level = "bad"
+        parts.append(f"not confirmed when the power was taken off: {s.not_confirmed[0]}")
     if injected := sum(row["kind"] == "injection" and row["what"] != CLEARED for row in s.done_to_the_run):
         level = _worse(level, "warn")
         parts.append(f"{_counted(injected, 'fault')} injected")

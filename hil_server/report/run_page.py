@@ -130,6 +130,8 @@ def _banners(log: Log, s: Summary) -> list[str]:
     if not s.complete:
         reasons = "; ".join(s.incomplete)
         found.append(f'<p class="banner bad">This run is incomplete: {text(reasons)}.</p>')
+    if s.not_confirmed:
+        found.append(f'<p class="banner bad">Not confirmed when the power was taken off: {text("; ".join(s.not_confirmed))}.</p>')
     if s.synthetic:
         found.append(f'<p class="banner">Made with synthetic geometry: {text(s.synthetic)}. Figures are those of an invented unit.</p>')
     if s.realtime_mode == 1:

@@ -38,8 +38,9 @@ class Suite:
 
 def suite_of(name: str, summary: Given, more: Iterable[Case] = ()) -> Suite:
     """The suite of one run: how it ended, what else is asked of it (`more`), and every requirement of its summary."""
-    failed = summary.get("end") in ("tripped", "record_lost")
-    cause = (summary.get("cause") or {}).get("text") or ", ".join(summary.get("faults", ()))
+    undone = summary.get("not_confirmed", ())
+    failed = summary.get("end") in ("tripped", "record_lost") or bool(undone)
+    cause = (summary.get("cause") or {}).get("text") or ", ".join([*summary.get("faults", ()), *undone])
     message = f"ended: {summary.get('end')}" + (f": {cause}" if failed else "")
     ended = [] if more else [Case("run", "failed" if failed else "passed", message)]
     facts = {key: summary[key] for key in ("run", "mode", "end", "log") if summary.get(key)}

@@ -41,7 +41,7 @@ from hil_server.run.claim import claimed
 from hil_server.run.folder import folder_of, new_log, unless_begun
 from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
-from hil_server.run.stand import begun, counters, of_device, opened_in_order, stand_of, who_is_there
+from hil_server.run.stand import begun, counters, not_confirmed, of_device, opened_in_order, stand_of, who_is_there
 from hil_server.values import Document
 from rt_kernels.doors import made_as, threading, time
 from rt_kernels.layout import CODES, FAULTS
@@ -289,9 +289,10 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Documen
         left = {"end": lost["end"], "exit_code": lost["exit_code"], "record_lost": watch.reason} if lost else {}
         if wish.asked is not None and not lost:
             left = {"end": "again", "exit_code": 0}
-        closed = _close_record(telemetry, clock | {"devices": counters(devices)} | left, watch.reason)
+        undone = {"not_confirmed": found} if (found := not_confirmed(devices)) else {}
+        closed = _close_record(telemetry, clock | {"devices": counters(devices)} | left | undone, watch.reason)
     extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks", "grid") if k in clock}
-    extra |= {"complete": closed["complete"], "overflow": test.block.overflow, "record_lost": "; ".join(closed["reasons"])}
+    extra |= undone | {"complete": closed["complete"], "overflow": test.block.overflow, "record_lost": "; ".join(closed["reasons"])}
     summary = _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test, recoverer.stood), facts, presses.count)
     again = wish.asked is not None and closed["complete"] and summary["exit_code"] != INTERRUPTED
     return summary | ({"again": wish.asked} if again else {})
@@ -441,7 +442,8 @@ def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, 
     run = Run(log)
     found = summarise(run)
     more = [name for name in extra.pop("faults_stood", ()) if name not in found.faults]
-    known = {key: extra[key] for key in ("mode", "complete", "overflow", "end", "exit_code", "record_lost") if key in extra}
+    server_knows = ("mode", "complete", "overflow", "end", "exit_code", "record_lost", "not_confirmed")
+    known = {key: extra[key] for key in server_knows if key in extra}
     found = replace(found, **known, log=str(path), faults=[*found.faults, *more])
     summary = found.as_json() | extra | {"report": None}
     if options.report and presses < ENOUGH:

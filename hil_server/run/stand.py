@@ -1,6 +1,7 @@
 """The stand of a live run: which devices it has and who they are, the virtual stand where there is no hardware, opening and closing."""
 
 import contextlib
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from rt_kernels.doors import made_as
 if TYPE_CHECKING:
     from drivers.simulated.stand_server_client import StandControl, StandProcess
     from hil_server.host.realtime_host import RealtimeHost
+
+logger = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
@@ -134,7 +137,8 @@ def _lines_to_write(file: str, lacking: Mapping[str, list[Mapping[str, object]]]
 @contextlib.contextmanager
 def begun(devices: Sequence[Port]) -> Iterator[None]:
     """Around the loop and nothing else: last before it the devices begin, those that move the stand first, so that what the others heard
-    meanwhile is no backlog; first after it the former take their power off, however it ended. Raises DeviceError."""
+    meanwhile is no backlog; first after it the former take their power off, however it ended; what they do not confirm is reported. Raises
+    DeviceError."""
     moving = [device for device in devices if hasattr(device, "end")]
     try:
         for device in [*moving, *(one for one in devices if one not in moving)]:
@@ -146,6 +150,13 @@ def begun(devices: Sequence[Port]) -> Iterator[None]:
     finally:
         for device in moving:
             device.end()
+        for words in not_confirmed(moving):
+            logger.error("at the end: %s", words)
+
+
+def not_confirmed(devices: Sequence[Port]) -> list[str]:
+    """What the devices did not confirm when their power was taken off, a line each."""
+    return [words for device in devices for words in getattr(device, "close_problems", ())]
 
 
 def counters(devices: Sequence[Port]) -> dict[str, object]:

@@ -212,6 +212,10 @@ def print_summary(summary: Document) -> None:
     if summary["requirements"]:
         print(f"requirements: {counted(summary['requirements'])}")
         print_requirements(summary["requirements"])
+    for words in summary["not_confirmed"]:
+        print(f"drives    NOT CONFIRMED AT THE END: {words}")
+    if summary["not_confirmed"]:
+        print("          a drive that is not off may move its leg: cut the power of the stand before you go near")
     if summary.get("record_lost"):
         print(f"record    LOST: {summary['record_lost']}")
         if os.strerror(errno.ENOSPC) in summary["record_lost"]:

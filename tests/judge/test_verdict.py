@@ -34,6 +34,7 @@ def test_captured(summary):
         ({"end": "time", "captured": False, "first_contact_time_s": None}, "warn", "not captured", "no contact in 4.0 s, time is up"),
         ({"end": "record_lost", "record_lost": "disk full"}, "bad", "record lost", "disk full"),
         ({"missed": 3}, "warn", "captured", "3 periods missed"),
+        ({"not_confirmed": ["node 3: does not say that it is off"]}, "bad", "captured", "not confirmed when the power was taken off: node"),
         ({"complete": False}, "warn", "captured", "the log is incomplete"),
         ({"faults": ["sensor_stale"]}, "warn", "captured", "1 fault: sensor_stale"),
         ({"captured": False, "end": "overload", "arm": {"outcome": "stalled"}}, "warn", "stalled", "overload"),

@@ -9,7 +9,11 @@ import pytest
 from drivers.simulated import world
 from hil_server.config import SHIPPED
 from hil_server.config.loader import load_test
+from hil_server.judge.run import Run
+from hil_server.judge.summary import summarise
+from hil_server.judge.verdict import verdict
 from hil_server.log.reader import read_log
+from hil_server.requirements.junit import suite_of
 from hil_server.run import leg_check
 from hil_server.world.events import Event
 from hil_server.world.flight import fly
@@ -42,6 +46,20 @@ def test_the_same_seed_gives_the_same_bytes_and_its_prediction_takes_no_world_ti
     again = fly(docking, 1, tmp_path / "seed-1")  # its prediction is at hand
     assert again.world_s == flight.world_s
     assert hashlib.sha256(again.log.read_bytes()).digest() == hashlib.sha256(flight.log.read_bytes()).digest()
+
+
+@pytest.mark.parametrize("wire", ["can", "ethercat"])
+def test_drives_that_do_not_confirm_that_they_are_off_are_reported(tmp_path, wire):
+    """Their answers are lost from the last tick on: the docking is a good one, and somebody may walk to the stand."""
+    config = load_test("docking", [*NO_BUS, *QUICK])
+    last_s = read_log(fly(config, 1, tmp_path / "sound" / "run", wire=wire, force=True).log).time_s[-1]
+    silent = fly(config, 1, tmp_path / "run", [Event("loss", "drives 0", last_s, last_s + 5.0, direction=1)], wire=wire, force=True)
+    found = silent.summary["not_confirmed"]
+    assert (silent.summary["end"], silent.summary["faults"], silent.summary["exit_code"]) == ("captured", [], 4)
+    assert sum("does not say that it is off, status word is 0x1237" in words for words in found) == (3 if wire == "can" else 6)
+    again = summarise(Run(read_log(silent.log)))
+    assert (again.not_confirmed, again.exit_code) == (found, 4) and verdict(again).level == "bad"
+    assert suite_of("run", silent.summary).cases[0].outcome == "failed"
 
 
 def test_a_world_stays_on_one_core_and_gives_the_others_back():
