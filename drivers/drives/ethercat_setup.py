@@ -321,10 +321,10 @@ class EthercatSession:
         for node in self._nodes:
             if not node.register(0x008, 2) & FEATURE_CLOCK:
                 raise DriveSetupError(f"{node}: has no distributed clock")
-            self._wide(node)
+            self._require_wide_clock(node)
             node.slave.dc_sync(True, self._period_ns)
 
-    def _wide(self, node: EthercatNode) -> None:
+    def _require_wide_clock(self, node: EthercatNode) -> None:
         """Refuses a clock whose time begins again every 4.3 s, no whole number of periods: SYNC0 would move by the rest each time."""
         if not node.register(0x008, 2) & FEATURE_WIDE_CLOCK:
             raise DriveSetupError(
@@ -348,7 +348,7 @@ class EthercatSession:
         watchdog = self._watchdog_place(fmmus)
         clocks = [node for node in self._all if node.register(0x008, 2) & FEATURE_CLOCK]
         self._reference = clocks[0]
-        self._wide(self._reference)
+        self._require_wide_clock(self._reference)
         starts = {node.register(0x990, 8) % self._period_ns for node in self._nodes}
         if len(starts) != 1:
             raise DriveSetupError(f"EtherCAT on {self.interface}: SYNC0 does not come at one time in all drives: {sorted(starts)} ns")

@@ -346,10 +346,11 @@ static void note_axes(const Socket *s, const uint8_t *data, int size, int heard,
         return;
     if (heard && one + 8 <= data + size) {
         memcpy(&time, all - 10 - 2 - 8, 8);
-        if (time && sent_ns < w.axes_answered_ns)
-            return;                             /* of an earlier round of the indices; damage may have changed the time that it bears */
-        if (time)
+        if (time) {                             /* when, damage may have changed */
+            if (sent_ns < w.axes_answered_ns)
+                return;                         /* of an earlier round of the indices */
             w.axes_answered_ns = sent_ns;
+        }
         note(s, 0x700u, all, 4, 1);
         if (one[6] == 1)
             note(s, 0x700u + (one[-8] & 0x7Fu), one, 6, 1);

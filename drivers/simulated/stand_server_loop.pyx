@@ -820,7 +820,7 @@ cdef void take_wire(Stand *s) noexcept nogil:
         now = io_now_ns()
         if io_receive_datagrams(w.fd, frame, WIRE_FRAME, 1, &size, &came, &error) < 1:
             break
-        at = max(w.read_ns, min(now, came))        # it was not there when the last one was read
+        at = max(w.read_ns, min(now, came))  # it was not there when the last one was read
         w.read_ns = at
         if w.cut or size <= 0:
             continue
