@@ -34,7 +34,7 @@ from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.line import assembly
 from rt_kernels.layout import BITS, FAULTS, SAMPLE_DTYPE
-from tests.drivers.peers.canopen_device import HEARTBEAT, SYNC, Bus, Frame
+from tests.drivers.peers.canopen_device import HEARTBEAT, RPDO, SDO_ANSWER, SYNC, Bus, Frame
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive, Drive
 from tests.drivers.peers.ethercat_segment_small import Segment
 from tests.drivers.peers.input_module import InputModule
@@ -138,6 +138,18 @@ def parked_legs() -> np.ndarray:
     return np.array(load_test(None, []).stand["limits"]["start_leg_m"])
 
 
+def newest(frames: list[Frame]) -> list[Frame]:
+    """What a device that was held up acts on: of SYNC and of each setpoint the newest, of SDO requests and commands all."""
+    cyclic, kept = set(), []
+    for frame in reversed(frames):
+        if frame.identifier == SYNC or RPDO[0] <= frame.identifier < SDO_ANSWER:
+            if frame.identifier in cyclic:
+                continue
+            cyclic.add(frame.identifier)
+        kept.append(frame)
+    return kept[::-1]
+
+
 class LockstepStand:
     """Devices, ports and line. `records` collects the sample of every tick. Use as a context manager."""
 
@@ -224,7 +236,7 @@ class LockstepStand:
             # busy machine does not give from one drive to the next
             reported = []
             for bus in self.buses:
-                frames = bus.received()
+                frames = newest(bus.received())
                 if bus.master is not None:
                     reported.append((bus, [answer for frame in frames for answer in bus.answers(frame)]
                                  + [frame for node in bus.nodes for frame in node.pass_time(10.0)]))  # fmt: skip
@@ -241,7 +253,7 @@ class LockstepStand:
             drive.watches = True
         for bus in self.buses:
             if bus.master is not None:
-                bus.send([answer for frame in bus.received() for answer in bus.answers(frame)])
+                bus.send([answer for frame in newest(bus.received()) for answer in bus.answers(frame)])
 
     # the line, a tick at a time
     def step(self, script: Script | None = None, number: int = 0) -> None:
