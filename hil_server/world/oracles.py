@@ -214,7 +214,9 @@ def _heard(here: np.ndarray, tick: np.ndarray, node: int, count: int, r: np.ndar
 def _al_status(here: np.ndarray, tick: np.ndarray, count: int, r: np.ndarray) -> Iterator[str]:
     """What the slaves say of their AL status is in the tick that hears it, for all, and for the axis that was asked."""
     mine = (here["heard"] == 1) & (here["id"] & ~NODE == HEARTBEAT) & (tick < count)
-    node, at, data = here[mine]["id"] & NODE, tick[mine], here[mine]["data"]
+    # of several answers in one tick the first counts
+    first = np.unique(np.stack([tick[mine], here[mine]["id"]]), axis=1, return_index=True)[1]
+    node, at, data = here[mine]["id"][first] & NODE, tick[mine][first], here[mine]["data"][first]
     slaves = data[node == 0, 2].max(initial=0)
     for off, bit in (
         ((node == 0) & ((data[:, 0] != AL_OPERATIONAL) | (data[:, 2] != slaves)), "bus_fault"),

@@ -146,12 +146,14 @@ def test_an_answer_of_an_earlier_round_of_indices_is_late(config, tmp_path):
     assert violations(fly(config, 541, tmp_path / "run", events, wire="ethercat", force=True), config) == []
 
 
-@pytest.mark.parametrize(("seed", "event"), [
-    (542, Event("repeat", "drives 0", 5.5215, 6.0453, 0.1, 519694)),  # another position than the log has at tick 5525
-    (3213, Event("repeat", "drives 0", 3.9081, 6.1753, 0.5, 800044)),  # says that it is not enabled, the log not, at tick 3981
+@pytest.mark.parametrize(("seed", "events"), [
+    (542, [Event("repeat", "drives 0", 5.5215, 6.0453, 0.1, 519694)]),  # another position than the log has at tick 5525
+    (3213, [Event("repeat", "drives 0", 3.9081, 6.1753, 0.5, 800044)]),  # says that it is not enabled, the log not, at tick 3981
+    # AL status 0x1C at tick 3594, and the log has no bus_fault
+    (6062, [Event("repeat", "drives 0", 1.6026, 5.3413, 0.5, 176659), Event("inject", "al_error:1", 3.543, 3.593)]),
 ])  # fmt: skip
-def test_of_two_answers_to_one_frame_the_first_counts(config, tmp_path, seed, event):
-    assert violations(fly(config, seed, tmp_path / "run", [event], wire="ethercat", force=True), config) == []
+def test_of_two_answers_to_one_frame_the_first_counts(config, tmp_path, seed, events):
+    assert violations(fly(config, seed, tmp_path / "run", events, wire="ethercat", force=True), config) == []
 
 
 def test_a_slave_that_left_op_is_led_back_by_a_recovery(tmp_path):
