@@ -41,7 +41,8 @@ def test_the_shipped_berthing_is_a_rehearsal():
 
 def test_one_command_runs_the_rehearsal_and_its_page_flies_it(tmp_path):
     port, addresses, settings = own_addresses(tmp_path)
-    settings += [word for key in QUICK for word in ("--set", key)]
+    for key in QUICK[2:]:  # not its speeds: periods that a busy machine skips are then beyond the limits of the legs
+        settings += ["--set", key]
     process = fly("--port", str(port), "--leave", "--quiet", "--no-report", "--operator", "Ada", "--out", str(tmp_path / "run"), *settings)
     try:
         page = process.stdout.readline().split()[-1]
