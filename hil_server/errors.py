@@ -17,6 +17,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 S = TypeVar("S")
+CUT_THE_POWER = "a drive that is not off may move its leg: cut the power of the stand before you go near"
 
 
 class HilError(Exception):
@@ -62,7 +63,7 @@ class TripError(HilError):
 
 
 class DeviceError(HilError):
-    """A device is not there (wrong address, no power, no permission), was lost, or refuses its set-up."""
+    """A device is not there (wrong address, no power, no permission), was lost, refuses its set-up, or does not confirm that it is off."""
 
     exit_code = 4
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hil_server.config import SHIPPED, TestConfig, load_test, named_file
 from hil_server.config.kinds import misfit
-from hil_server.errors import ConfigurationError
+from hil_server.errors import CUT_THE_POWER, ConfigurationError, DeviceError
 from hil_server.identify.drives import Identification, identify_log
 from hil_server.identify.stand import StandIdentification, identify_stand_log, is_hydraulic
 from hil_server.interrupts import INTERRUPTED
@@ -29,7 +29,7 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
     config = load_test(SHIPPED / PROGRAMME, (of_stand(stand), *overrides))
     options = Options(out=out, quiet=quiet, report=False, force=True)
     summary = (run_live if live or config.setup.stand.hardware else simulate)(config, options)
-    _ended(summary)
+    demand_whole(summary)
     with working("fit", quiet):
         return identify_log(summary["log"]), str(summary["log"])
 
@@ -50,13 +50,16 @@ def run_on_hydraulic(stand: str | Path, overrides: tuple[str, ...] = (), out: st
         summary = run_live(config, options)
     else:
         summary = simulate(load_test(SHIPPED / HYDRAULIC, (of_stand(stand), *overrides, *tap(config))), options)
-    _ended(summary)
+    demand_whole(summary)
     with working("fit", quiet):
         return identify_stand_log(summary["log"], say=say), str(summary["log"])
 
 
-def _ended(summary: Document) -> None:
-    """A run that was parked, as by Ctrl-C, has not moved the drives through all that is looked at. Raises KeyboardInterrupt."""
+def demand_whole(summary: Document) -> None:
+    """A run that was parked, as by Ctrl-C, has not moved the drives through all that is looked at. Raises KeyboardInterrupt; DeviceError
+    for drives that are not confirmed off, before anything else is done with the stand."""
+    if summary["not_confirmed"]:
+        raise DeviceError(f"{'; '.join(summary['not_confirmed'])}: {CUT_THE_POWER}; log {summary['log']}")
     if summary["end"] == "stopped" or summary["exit_code"] == INTERRUPTED:
         raise KeyboardInterrupt
 

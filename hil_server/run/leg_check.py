@@ -17,7 +17,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.overlap import park_pose
 from hil_server.log.reader import Log, read_log
-from hil_server.run.identification import PROGRAMME, of_stand
+from hil_server.run.identification import PROGRAMME, demand_whole, of_stand
 from hil_server.run.leg_record import keep
 from hil_server.run.session import Options, run_live, simulate
 from rt_kernels.algebra.arrays import pose_inverse, pose_multiply, quat_logarithm
@@ -102,6 +102,7 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
     hardware = config.setup.stand.hardware
     options = Options(out=out, quiet=quiet, report=False, force=True)
     summary = (run_live if live or hardware else simulate)(config, options)
+    demand_whole(summary)
     found = found_in(read_log(summary["log"]))
     if hardware and all(one.good for one in found):
         keep(config.setup.stand.checksum, str(summary["log"]))

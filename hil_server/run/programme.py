@@ -36,7 +36,7 @@ from pathlib import Path
 from hil_server.config import TestConfig, extends, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.loader import named_test
-from hil_server.errors import ConfigurationError, TripError
+from hil_server.errors import CUT_THE_POWER, ConfigurationError, DeviceError, TripError
 from hil_server.line import assembly
 from hil_server.report.programme_page import ProgrammePage, peak
 from hil_server.requirements import counted, declaration, violated
@@ -201,8 +201,8 @@ def run_programme(
 
     run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
     programme: a row for each variant with its verdict; exit_code 0 if all passed and no requirement is violated, 1 if not, 3 if a trip
-    ended the programme, 130 if Ctrl-C did. between: asked before every variant but the first whether to continue. `programme.json` in `out`
-    tells all the while where it stands, `programme.html` shows what is done, side by side."""
+    ended the programme, 4 if drives are not confirmed off, 130 if Ctrl-C did. between: asked before every variant but the first whether
+    to continue. `programme.json` in `out` tells all the while where it stands, `programme.html` shows what is done, side by side."""
     rows: list[Document] = []
     page = ProgrammePage(name, [(one.number, one.description, one.expect) for one in variants], out)
     exit_code = 0
@@ -224,6 +224,10 @@ def run_programme(
             page.add(rows[-1])
             page.write()
             exit_code = max(exit_code, 0 if passed and not violated(summary.get("requirements") or ()) else 1)
+            if summary.get("not_confirmed"):
+                say(f"{variant.number}: drives are not confirmed off: the programme stops here; {CUT_THE_POWER}")
+                exit_code = DeviceError.exit_code
+                break
             if summary.get("interrupted"):  # also where the run has tripped by itself meanwhile, which is its exit code
                 say(f"{variant.number} was ended by Ctrl-C: the programme ends here")
                 exit_code = max(exit_code, summary["exit_code"])

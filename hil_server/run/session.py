@@ -294,7 +294,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Documen
     extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks", "grid") if k in clock}
     extra |= undone | {"complete": closed["complete"], "overflow": test.block.overflow, "record_lost": "; ".join(closed["reasons"])}
     summary = _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test, recoverer.stood), facts, presses.count)
-    again = wish.asked is not None and closed["complete"] and summary["exit_code"] != INTERRUPTED
+    again = wish.asked is not None and closed["complete"] and not summary["interrupted"]
     return summary | ({"again": wish.asked} if again else {})
 
 
@@ -427,7 +427,8 @@ def _lead_home(test: Assembly, thread: threading.Thread, stopper: Stopper) -> No
 def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, presses: int) -> Document:
     """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows. presses: of Ctrl-C while the loop
     ran; one more ends the making of the report, which is not made after three. `interrupted` is whether there were any; the exit
-    code is then that of Ctrl-C, unless the record is lost or something else than the operator's stop has tripped the run."""
+    code is then that of Ctrl-C, unless the record is lost, drives do not confirm that they are off, or something else than the
+    operator's stop has tripped the run."""
     from hil_server.judge.faults import STOP
     from hil_server.judge.run import Run
     from hil_server.judge.summary import summarise
@@ -455,7 +456,7 @@ def _conclude(path: Path, options: Options, extra: Document, header: LogHeader, 
     presses += interrupts.stands()
     interrupts.answer()
     summary["interrupted"] = bool(presses)
-    if presses and not lost and OPERATOR_STOP.issuperset(name for name in summary["faults"] if name in STOP):
+    if presses and not lost and not found.not_confirmed and OPERATOR_STOP.issuperset(name for name in summary["faults"] if name in STOP):
         summary["exit_code"] = INTERRUPTED
     return summary
 

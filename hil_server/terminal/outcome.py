@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hil_server.errors import CUT_THE_POWER
 from hil_server.values import Document, Given
 
 MOST_REBOUNDS = 8
@@ -215,7 +216,7 @@ def print_summary(summary: Document) -> None:
     for words in summary["not_confirmed"]:
         print(f"drives    NOT CONFIRMED AT THE END: {words}")
     if summary["not_confirmed"]:
-        print("          a drive that is not off may move its leg: cut the power of the stand before you go near")
+        print(f"          {CUT_THE_POWER}")
     if summary.get("record_lost"):
         print(f"record    LOST: {summary['record_lost']}")
         if os.strerror(errno.ENOSPC) in summary["record_lost"]:

@@ -198,6 +198,15 @@ def test_a_press_during_a_variant_ends_the_programme(programme, tmp_path, code, 
     assert summary["exit_code"] == code and summary["not_run"] == [variants[2].number]
 
 
+@pytest.mark.parametrize("more", [{}, {"interrupted": True, "exit_code": 4}])
+def test_drives_that_are_not_confirmed_off_end_the_programme(programme, tmp_path, more):
+    variants, printed = three(programme, "captured", "captured", "captured"), []
+    run_one = outcomes(CAPTURED, {**CAPTURED, "not_confirmed": ["leg 2: does not say that it is off"], **more}, CAPTURED)
+    summary = run_programme("three", variants, run_one, tmp_path, False, printed.append)
+    assert summary["exit_code"] == 4 and summary["not_run"] == [variants[2].number]
+    assert printed[-1].endswith("cut the power of the stand before you go near")
+
+
 def test_a_lost_device_ends_the_programme(programme, tmp_path):
     with pytest.raises(DeviceError):
         run_programme("three", three(programme, "captured", "captured", "captured"), outcomes(DeviceError("gone")), tmp_path, True, quiet)

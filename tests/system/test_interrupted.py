@@ -17,7 +17,7 @@ from hil_server import cli, interrupts
 from hil_server.bus import process as telemetry_process
 from hil_server.line import assembly
 from hil_server.log.reader import read_log
-from hil_server.run import identification, progress, session, stand
+from hil_server.run import identification, leg_check, progress, session, stand
 from hil_server.world.hunter import NO_BUS
 from rt_kernels.layout import CODES
 from tests.system.line_runs import QUICK, in_a_world
@@ -103,10 +103,22 @@ def test_ctrl_c_in_a_verification(log, monkeypatch, capsys):
     assert len(calls) > 5 and calls[2:] == sorted(calls[2:])
 
 
+PARKED = {"end": "stopped", "exit_code": 0, "log": "none", "not_confirmed": []}
+
+
 def test_an_identification_whose_run_was_parked_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(identification, "simulate", lambda config, options: {"end": "stopped", "exit_code": 0, "log": "none"})
+    monkeypatch.setattr(identification, "simulate", lambda config, options: PARKED)
     assert cli.main(["identify", "docking_stand.toml"]) == 130
     assert capsys.readouterr().err.strip().startswith("interrupted: nothing was identified")
+
+
+@pytest.mark.parametrize(("verb", "module"), [("identify", identification), ("legs", leg_check)])
+def test_a_run_whose_drives_are_not_confirmed_off_is_not_evaluated(monkeypatch, capsys, verb, module):
+    undone = {**PARKED, "end": "finished", "not_confirmed": ["leg 2: does not say that it is off"]}
+    monkeypatch.setattr(module, "simulate", lambda config, options: undone)
+    assert cli.main([verb, "docking_stand.toml"]) == 4
+    printed = capsys.readouterr().err
+    assert "leg 2: does not say that it is off: a drive that is not off" in printed and "log none" in printed
 
 
 def test_a_bar_with_an_estimate_at_a_terminal_and_ctrl_c_there(tmp_path):

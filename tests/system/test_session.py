@@ -365,6 +365,7 @@ def conclude(log, presses=0, **extra):
     (1, {"faults_stood": ["operator_stop", "force_limit"]}, True, 0),
     (1, {"record_lost": "no disk", "exit_code": 3}, True, 3),
     (0, {"faults_stood": ["operator_stop"]}, False, 0),
+    (1, {"not_confirmed": ["leg 2: does not say that it is off"], "exit_code": 4}, True, 4),
 ])  # fmt: skip
 def test_the_exit_code_is_that_of_a_press_where_nothing_else_ended_the_run(ended, presses, extra, interrupted, code):
     summary = conclude(ended, presses, **extra)
