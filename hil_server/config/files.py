@@ -57,17 +57,22 @@ def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Gives the name to write to in a folder of its own beside `path`; at the end that file, and what was written beside it, move to where
-    `path` says. What is interrupted or fails leaves nothing behind. A device, a pipe or a folder is given as it is. Raises OSError."""
+    `path` says, with the permissions of what is there; a link stays one. What is interrupted or fails leaves nothing behind. A device, a
+    pipe or a folder is given as it is. Raises OSError."""
     if path.exists() and not path.is_file():
         yield path
         return
+    target = Path(os.path.realpath(path))
     with interrupts.held():
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=target.parent))
         try:
             with interrupts.heard():
                 yield folder / path.name
             for file in folder.iterdir():
-                file.replace(path.parent / file.name)
+                place = target if file.name == path.name else target.parent / file.name
+                if place.is_file():
+                    shutil.copymode(place, file)
+                file.replace(place)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

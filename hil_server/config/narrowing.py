@@ -8,7 +8,6 @@ nothing, the default is the widest.
 import copy
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,8 +121,8 @@ def signature(own: Given, changed: Sequence[str], narrower: Sequence[Given]) -> 
 
 def sign(file: Path, owner: str, date: str) -> tuple[str, dict[str, str]]:
     """Writes the table [safety_record] into a stand file, in the place of the former one; it is of all values, those of a file that is
-    extended too. Returns the state before (of `signature`) and the
-    table. Raises ConfigurationError for a file that is no stand or cannot be written."""
+    extended too. Returns the state before (of `signature`) and the table. Raises ConfigurationError for a file that is no stand or cannot
+    be written, and as `with_table`."""
     found = extends.whole(file, "stand")
     own, text = found.tables, found.texts[file]
     if "platform" not in own or not owner.strip() or not date.strip():
@@ -131,8 +130,7 @@ def sign(file: Path, owner: str, date: str) -> tuple[str, dict[str, str]]:
         raise ConfigurationError(f"{file}: {what}")
     before = str(signature(own, (), ())["state"])
     record = {"owner": owner.strip(), "date": date.strip(), "checksum": checksum(own)}
-    unsigned = re.sub(r"(?ms)^\[safety_record\][^\n]*\n.*?(?=^\[|\Z)", "", text).rstrip("\n")
-    signed = f"{unsigned}\n\n{toml_text.dumps({'safety_record': record})}"
+    signed = toml_text.with_table(text, "safety_record", record, file)
     try:
         with files.whole(file) as unfinished:
             unfinished.write_text(signed, encoding="utf-8")

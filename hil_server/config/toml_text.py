@@ -2,7 +2,9 @@
 
 import json
 import re
+import tomllib
 
+from hil_server.errors import ConfigurationError
 from hil_server.values import Document
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -11,6 +13,32 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 def dumps(document: Document) -> str:
     """The document as TOML text. Raises TypeError for a value that TOML cannot hold."""
     return "\n".join(_table(document, ())).strip() + "\n"
+
+
+def with_table(text: str, name: str, table: Document, file: object) -> str:
+    """The TOML text of a file with `table` at its end, in the place of the one it had and of what that has below. Remarks before the
+    next table stay. Raises ConfigurationError where the table is there, but not as lines below a header."""
+    own = re.compile(rf"""\s*\[+\s*["']?{re.escape(name)}["']?\s*[].]""")
+    kept: list[str] = []
+    remarks: list[str] = []
+    inside = False
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if line.lstrip().startswith("["):
+            inside = own.match(line) is not None
+        if not inside:
+            kept += [*remarks, line]
+        if line.lstrip().startswith("#") and inside:
+            remarks.append(line)
+        elif line.strip():
+            remarks = []
+    found = "\n".join([*kept, *remarks]).rstrip() + "\n\n" + dumps({name: table})
+    try:
+        whole = tomllib.loads(found) == {**tomllib.loads(text), name: table}
+    except tomllib.TOMLDecodeError:
+        whole = False
+    if not whole:
+        raise ConfigurationError(f"{file}: {name}: cannot be replaced as it is written there: remove it first")
+    return found
 
 
 def _table(table: Document, path: tuple[str, ...]) -> list[str]:

@@ -292,17 +292,10 @@ def write_stand(source: str | Path, target: str | Path, model: Mapping[str, obje
     """A copy of the stand file with this table in place of the one it had, and of what it has below ([stand_model.sigma]). Of a file that
     extends another one it is the whole. Raises ConfigurationError."""
     given = extends.whole(Path(source))
-    lines = (given.texts[given.file] if len(given.texts) == 1 else extends.resolved_text(given)).splitlines()
-    kept, inside = [], False
-    for text in lines:
-        if text.startswith("["):
-            inside = text.startswith((f"[{table}]", f"[{table}."))
-        if not inside:
-            kept.append(text)
-    while kept and not kept[-1].strip():
-        kept.pop()
+    text = given.texts[given.file] if len(given.texts) == 1 else extends.resolved_text(given)
+    written = toml_text.with_table(text, table, _six_digits(model), source)
     with whole(Path(target)) as unfinished:
-        unfinished.write_text("\n".join([*kept, "", toml_text.dumps({table: _six_digits(model)})]))
+        unfinished.write_text(written, encoding="utf-8")
 
 
 def _six_digits(value: Any) -> Any:

@@ -210,6 +210,37 @@ def test_sign_writes_the_record_in_the_place_of_the_former(tmp_path, capsys):
     assert file.read_text() == text
 
 
+HEADER, RECORD = STAND.read_text().split("[safety_record]\n")
+
+
+@pytest.mark.parametrize(("text", "stays"), [
+    (HEADER + " [safety_record]\n" + RECORD, ""),
+    (HEADER + '[ "safety_record" ]  # of the owner\n' + RECORD.rstrip(), ""),
+    (HEADER + "[safety_record]\r\n" + RECORD.replace("\n", "\r\n"), ""),
+    (HEADER.replace("[limits]", f"[safety_record]\n# of the owner\n{RECORD}\n# of May\n\n[limits]"), "# of May\n[limits]"),
+])  # fmt: skip
+def test_a_record_is_found_as_toml_allows_it_and_remarks_stay(tmp_path, text, stays):
+    (tmp_path / "real.toml").write_text(text, newline="")
+    (tmp_path / "real.toml").chmod(0o640)
+    (tmp_path / "stand.toml").symlink_to("real.toml")
+    assert narrowing.sign(tmp_path / "stand.toml", "A. Nova", "2030-01-02")[0] == "signed"
+    written = (tmp_path / "real.toml").read_text()
+    assert tomllib.loads(written) == {**OWN, "safety_record": {**OWN["safety_record"], "owner": "A. Nova", "date": "2030-01-02"}}
+    assert stays in written and "of the owner" not in written
+    assert (tmp_path / "stand.toml").is_symlink() and (tmp_path / "real.toml").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("text", [
+    'safety_record = {owner = "A", date = "B", checksum = "C"}\n' + HEADER,
+    f'{HEADER}[safety_record]\nnote = """\n[x]"""\n{RECORD}',
+])  # fmt: skip
+def test_a_record_that_is_no_plain_table_is_not_replaced(tmp_path, text):
+    (tmp_path / "stand.toml").write_text(text)
+    with pytest.raises(ConfigurationError, match="safety_record: cannot be replaced as it is written there: remove it first"):
+        narrowing.sign(tmp_path / "stand.toml", "A. Nova", "2030-01-02")
+    assert (tmp_path / "stand.toml").read_text() == text
+
+
 def test_hardware_waits_for_a_person_to_start(tmp_path):
     named = "test.stand=stands/ethercat_stand.toml"
     assert load_test(None, [named]).guidance["auto_start"] is False and "auto_start" not in load_test().guidance
