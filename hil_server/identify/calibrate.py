@@ -3,12 +3,14 @@
     F = b_f + m R g            T = b_t + c x (m R g)            g: gravity in the sensor's assumed frame
 
 Least squares in two linear steps (mass and force bias; then centre of mass and torque bias) and a rotation R of the sensor against its
-assumed frame (Kabsch), with the residuals and the condition of each step. In motion the same load is felt with g - a instead of g.
+assumed frame (Kabsch), with the residuals and the condition of each step. A pose that the others contradict is found by its deletion
+(Cook and Weisberg, Residuals and Influence in Regression, 1982, section 2.2). In motion the same load is felt with g - a instead of g.
 
 Input: a CSV of still poses with columns fx fy fz tx ty tz (N, N.m) and gx gy gz (m/s2, gravity in the sensor frame) or r11...r33 (sensor
 to world), or a log of a run, out of which the still stretches without contact are taken.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +21,17 @@ from hil_server.exchange.foreign_logs import WRENCH, Resampled, Stream, common_g
 
 GRAVITY_M_S2 = 9.80665
 WELL_POSED = 30.0  # condition number beyond which the poses do not tell a parameter
+TOLD_APART = 5.0  # sigma by which a mass is more than none
+TURNED_MOST_DEG = 5.0  # the steps take R as none: beyond it the mass is more than 0.25 % off, (1 + 2 cos) / 3
+CHANCE = 1e-3  # with which one of all poses is called contradicted although only noise moved it
+ROUNDING = 1e-9  # of the largest value: what is left of a fit without noise
 
 
 @dataclass(frozen=True)
 class Calibration:
     """bias_n, bias_n_m (3,); mass_kg; com_m (3,) in the sensor frame; rotation_deg (3,) of the sensor against its assumed frame;
-    residuals: rms of what the model leaves; condition of both steps (1 is best); poses."""
+    mass_sigma_kg, com_sigma_m (3,): of the fit; residuals: rms of what the model leaves; condition of both steps (1 is best); poses;
+    contradicted: number of a pose, from 1, and how far it is from where the others put it, N and N.m."""
 
     mass_kg: float
     com_m: np.ndarray
@@ -37,11 +44,32 @@ class Calibration:
     condition_mass: float
     condition_com: float
     poses: int
+    mass_sigma_kg: float
+    com_sigma_m: np.ndarray
+    contradicted: tuple[tuple[int, float, float], ...]
 
     @property
     def well_posed(self) -> bool:
         """Whether the poses determine mass and centre of mass: both condition numbers are below `WELL_POSED`."""
         return max(self.condition_mass, self.condition_com) < WELL_POSED
+
+    @property
+    def lacking(self) -> list[str]:
+        """Why the result cannot be used, one line each; nothing when it can."""
+        found = [f"pose {number} is {force:.3g} N and {moment:.3g} N.m from where the others put it: touched, or not at rest? repeat it "
+                 "or leave it out" for number, force, moment in self.contradicted]  # fmt: skip
+        turned = float(np.linalg.norm(self.rotation_deg))
+        if not self.well_posed:
+            found.append("these poses do not determine all parameters; add poses with other attitudes")
+        elif turned > TURNED_MOST_DEG and self.residual_turned_n < 0.5 * self.residual_n:
+            found.append(f"the sensor is turned by {turned:.1f} deg against the assumed frame, at most {TURNED_MOST_DEG:g}: correct that "
+                         "frame, then calibrate again")  # fmt: skip
+        elif abs(self.mass_kg) <= TOLD_APART * self.mass_sigma_kg:
+            found.append(f"no mass beyond the noise ({self.mass_kg:.2g} +- {self.mass_sigma_kg:.2g} kg): centre of mass and orientation "
+                         "are unknown, the bias is not")  # fmt: skip
+        elif self.mass_kg < 0.0:
+            found.append("the carried mass is negative: wrench or gravity has the opposite sign (a load shows m g)")
+        return found
 
     def load(self, gravity: np.ndarray) -> np.ndarray:
         """Wrench (n, 6) that the sensor shows with nothing touching; gravity (n, 3) in the sensor frame, or g - a in motion."""
@@ -56,12 +84,32 @@ def skew(v: np.ndarray) -> np.ndarray:
     return out - out.transpose(0, 2, 1)
 
 
-def solve(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Least squares: solution, rms of the residual, condition number with columns of unit length."""
+def solve(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Least squares: solution and its sigma, rms of the residual, condition number with columns of unit length."""
     x, *_ = np.linalg.lstsq(matrix, right, rcond=None)
     lengths = np.linalg.norm(matrix, axis=0)
     condition = np.linalg.cond(matrix / np.where(lengths > 0, lengths, 1.0)) if np.all(lengths > 0) else np.inf
-    return x, float(np.sqrt(np.mean((matrix @ x - right) ** 2))), float(condition)
+    left = matrix @ x - right
+    variance = left @ left / max(1, len(right) - len(x))
+    sigma = np.sqrt(variance * np.diag(np.linalg.pinv(matrix.T @ matrix)))
+    return x, sigma, float(np.sqrt(np.mean(left**2))), float(condition)
+
+
+def deletions(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What each pose (three rows of the fit) is from where the fit to all others puts it (n,), and the chance of that, as the F test of
+    its deletion, for one pose under noise."""
+    from scipy.stats import f
+
+    n, k = len(right) // 3, matrix.shape[1]
+    q, _ = np.linalg.qr(matrix)
+    left = (right - q @ (q.T @ right)).reshape(n, 3)
+    blocks = q.reshape(n, 3, k)
+    # a direction that one pose alone determines is contradicted by no other
+    deleted = (np.linalg.pinv(np.eye(3) - blocks @ blocks.transpose(0, 2, 1), ROUNDING, hermitian=True) @ left[..., None])[..., 0]
+    taken = np.einsum("ni,ni->n", left, deleted)
+    free = 3 * n - 3 - k
+    noise = np.maximum((np.sum(left**2) - taken) / free, (ROUNDING * np.abs(right).max()) ** 2 + np.finfo(float).tiny)
+    return np.linalg.norm(deleted, axis=1), f.sf(taken / 3.0 / noise, 3, free)
 
 
 def calibrate(force: np.ndarray, torque: np.ndarray, gravity: np.ndarray) -> Calibration:
@@ -72,20 +120,38 @@ def calibrate(force: np.ndarray, torque: np.ndarray, gravity: np.ndarray) -> Cal
     if not (np.all(np.isfinite(force)) and np.all(np.isfinite(torque)) and np.all(np.isfinite(gravity))):
         raise ConfigurationError("calibration: a value is not a finite number")
     identity = np.tile(np.eye(3), (n, 1))
-    mass, rms_f, condition_f = solve(np.column_stack([gravity.ravel(), identity]), force.ravel())
-    moment, rms_t, condition_t = solve(np.hstack([-skew(gravity).reshape(-1, 3), identity]), torque.ravel())
+    of_force, of_torque = np.column_stack([gravity.ravel(), identity]), np.hstack([-skew(gravity).reshape(-1, 3), identity])
+    mass, mass_sigma, rms_f, condition_f = solve(of_force, force.ravel())
+    moment, moment_sigma, rms_t, condition_t = solve(of_torque, torque.ravel())
     # rotation of the sensor against its assumed frame: R of (F - mean) = m R (g - mean)
     P, Q = force - force.mean(axis=0), gravity - gravity.mean(axis=0)
     U, _, Vt = np.linalg.svd(P.T @ Q)
     R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
     from scipy.spatial.transform import Rotation
 
-    turned = P - mass[0] * Q @ R.T
+    turned = P - Q @ R.T * np.sum(P * (Q @ R.T)) / np.sum(Q**2)
     return Calibration(
         mass_kg=float(mass[0]), com_m=moment[:3] / mass[0], bias_n=mass[1:], bias_n_m=moment[3:],
         rotation_deg=Rotation.from_matrix(R).as_rotvec(degrees=True), residual_n=rms_f, residual_n_m=rms_t,
         residual_turned_n=float(np.sqrt(np.mean(turned**2))), condition_mass=condition_f, condition_com=condition_t, poses=n,
+        mass_sigma_kg=float(mass_sigma[0]), com_sigma_m=moment_sigma[:3] / abs(mass[0]),
+        contradicted=_contradicted(((of_force, force.ravel()), (of_torque, torque.ravel())), n),
     )  # fmt: skip
+
+
+def _contradicted(fits: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> tuple[tuple[int, float, float], ...]:
+    """As `Calibration.contradicted`: the worst pose is left out until none is worse than chance; four stay."""
+    kept, found = np.arange(n), []
+    while len(kept) > 4:
+        rows = (3 * kept[:, None] + np.arange(3)).ravel()
+        (force, of_force), (moment, of_moment) = (deletions(matrix[rows], right[rows]) for matrix, right in fits)
+        chance = np.minimum(of_force, of_moment)
+        worst = int(np.argmin(chance))
+        if not chance[worst] < CHANCE / (2 * len(kept)):
+            break
+        found.append((int(kept[worst]) + 1, float(force[worst]), float(moment[worst])))
+        kept = np.delete(kept, worst)
+    return tuple(sorted(found))
 
 
 # ----------------------------------------------------------------------------------------------------------------- inputs

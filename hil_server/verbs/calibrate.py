@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> Document:
         wrench, gravity = still.stack(WRENCH), gravity_of(still)
     found = calibrate(wrench[:, :3], wrench[:, 3:], gravity)
     _print(found)
-    result: Document = {k: v for k, v in asdict(found).items()} | {"well_posed": found.well_posed}
+    result: Document = {k: v for k, v in asdict(found).items()} | {"well_posed": found.well_posed, "lacking": found.lacking}
     if args.motion:
         if not args.orientation:
             raise ConfigurationError("--motion needs --orientation CSV: the direction of the weight depends on it")
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> Document:
         result["motion"]["streams"] = {s.name: s.facts for s in moved.streams}
         result["motion"]["within_bound"] = bool(np.all(np.abs(moved.mean) <= moved.bound))
     within = result.get("motion", {}).get("within_bound", True)
-    result["exit_code"] = 0 if found.well_posed and within else 1
+    result["exit_code"] = 0 if not found.lacking and within else 1
     return result
 
 
@@ -74,13 +74,13 @@ def _print(found: "Calibration") -> None:
         return ", ".join(f"{x:.{digits}f}" for x in v)
 
     print(f"poses           {found.poses}")
-    print(f"carried mass    {found.mass_kg:.4f} kg (condition {found.condition_mass:.2f})")
-    print(f"centre of mass  {three(found.com_m * 1e3, 2)} mm (condition {found.condition_com:.2f})")
+    print(f"carried mass    {found.mass_kg:.4f} +- {found.mass_sigma_kg:.4f} kg (condition {found.condition_mass:.2f})")
+    print(f"centre of mass  {three(found.com_m * 1e3, 2)} +- {1e3 * found.com_sigma_m.max():.2f} mm (condition {found.condition_com:.2f})")
     print(f"bias            {three(found.bias_n, 4)} N; {three(found.bias_n_m, 5)} N.m")
     print(f"orientation     {three(found.rotation_deg, 3)} deg against the assumed frame ({found.residual_turned_n:.4f} N rms with it)")
     print(f"residual        {found.residual_n:.4f} N, {found.residual_n_m:.5f} N.m rms")
-    if not found.well_posed:
-        print("not usable: these poses do not determine all parameters; add poses with other attitudes")
+    for why in found.lacking:
+        print(f"not usable: {why}")
 
 
 def _print_motion(m: "Motion") -> None:

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from hil_server.cli import main
 from hil_server.errors import ConfigurationError
 from hil_server.exchange.foreign_logs import WRENCH, read_csv
-from hil_server.identify.calibrate import calibrate, calibrate_accelerometer, compensate_motion, find_offset, gravity_of
+from hil_server.identify.calibrate import calibrate, calibrate_accelerometer, compensate_motion, deletions, find_offset, gravity_of
 
 DATA = Path(__file__).parents[1] / "data" / "force_torque"
 POSES = DATA / "0-calibration_fts-accel.csv"
@@ -70,6 +70,68 @@ def test_poses_that_do_not_tell_are_called_out():
         calibrate(g[:3], g[:3], g[:3])
 
 
+def edited(still, tmp_path, change):
+    """The real poses as a CSV file, their wrench (24, 6) changed."""
+    names = [*WRENCH, "gx", "gy", "gz"]
+    values = still.stack(names)
+    change(values)
+    np.savetxt(tmp_path / "poses.csv", values, delimiter=",", header=",".join(names), comments="")
+    return str(tmp_path / "poses.csv")
+
+
+def touch(values):
+    values[[5, 17], 0] += 3.0, -2.0
+    values[11, 4] += 0.05
+
+
+def nothing_carried(values):
+    values[:, :6] = [9.0, -1.0, 10.0, 0.4, -0.7, -0.2] + np.random.default_rng(4).normal(scale=[0.05] * 3 + [0.002] * 3, size=(24, 6))
+
+
+def opposite(values):
+    values[:, :6] *= -1.0
+
+
+def turn(values):
+    values[:, :6] = values[:, [1, 0, 2, 4, 3, 5]] * [1, -1, 1, 1, -1, 1]
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (touch, ["pose 6 is 2.9", "pose 12 is 0.", "pose 18 is 1.98"]),
+    (nothing_carried, ["no mass beyond the noise"]),
+    (opposite, ["the carried mass is negative"]),
+    (turn, ["the sensor is turned by 89.6 deg"]),
+])  # fmt: skip
+def test_poses_of_a_bad_day_are_not_usable(still, tmp_path, capsys, change, words):
+    assert main(["calibrate", edited(still, tmp_path, change)]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not usable")]
+    assert len(lines) == len(words) and all(one in line for one, line in zip(words, lines, strict=True)), lines
+
+
+def test_what_a_pose_is_from_the_others_is_that_of_a_fit_without_it(still):
+    w, g = still.stack(WRENCH), gravity_of(still)
+    matrix, right = np.column_stack([g.ravel(), np.tile(np.eye(3), (24, 1))]), w[:, :3].ravel()
+    distance, chance = deletions(matrix, right)
+    for i in (0, 11, 23):
+        own, others = slice(3 * i, 3 * i + 3), np.delete(np.arange(72), np.arange(3 * i, 3 * i + 3))
+        x, *_ = np.linalg.lstsq(matrix[others], right[others], rcond=None)
+        assert distance[i] == pytest.approx(np.linalg.norm(right[own] - matrix[own] @ x), rel=1e-9)
+    # a chance: of many poses with nothing but noise one in a hundred is as far as that
+    rng = np.random.default_rng(2)
+    drawn = np.concatenate([deletions(matrix, rng.normal(size=72))[1] for _ in range(400)])
+    np.testing.assert_allclose([np.mean(drawn < p) for p in (0.5, 0.1, 0.01)], [0.5, 0.1, 0.01], rtol=0.2)
+
+
+def test_sigma_is_the_spread_of_many_calibrations(still):
+    g, rng = gravity_of(still), np.random.default_rng(3)
+    c = np.array([0.0, 0.0, 0.05])
+    drawn = [calibrate(2.0 * g + rng.normal(scale=0.05, size=g.shape), np.cross(c, 2.0 * g) + rng.normal(scale=0.01, size=g.shape), g)
+             for _ in range(400)]  # fmt: skip
+    assert np.std([one.mass_kg for one in drawn]) == pytest.approx(np.mean([one.mass_sigma_kg for one in drawn]), rel=0.15)
+    np.testing.assert_allclose(np.std([one.com_m for one in drawn], axis=0), np.mean([one.com_sigma_m for one in drawn], axis=0), rtol=0.15)
+    assert sum(bool(one.lacking) for one in drawn) <= 3  # CHANCE of 400 is 0.4
+
+
 def test_offset_between_two_clocks():
     t = np.arange(4000) / 700.0
     x = np.column_stack([np.sin(7 * t) + 0.3 * np.sin(41 * t), np.cos(5 * t) * np.sin(23 * t)])
@@ -83,7 +145,7 @@ def test_verb_reports_and_judges(tmp_path, capsys):
     motion = [str(DATA / f"1-baseline_{a}.csv") if not a.startswith("--") else a for a in motion]
     assert main(["calibrate", str(POSES), *motion, "--json", str(file)]) == 0
     reported = capsys.readouterr().out
-    assert "0.9323 kg" in reported and "4376 records, 698 Hz" in reported
+    assert "0.9323 +- 0.0018 kg" in reported and "4376 records, 698 Hz" in reported
     import json
 
     result = json.loads(file.read_text())
