@@ -1,6 +1,7 @@
 """`hil-server life LOG ...`: load spectra over many dockings, and the share of the life that they use (`hil_server.judge.life`)."""
 
 import argparse
+from collections import Counter
 
 from hil_server.values import Document
 
@@ -41,7 +42,11 @@ def run(args: argparse.Namespace) -> Document:
     if not 0.0 <= args.least < 1.0:
         raise UsageError(f"--least {args.least}: must be within 0...1")
     sn = None if args.curve is None else life.curve(args.curve)
-    found = life.spectra([Run(read_log(a_log(path))) for path in args.log], args.channel or life.WRENCH, sn, args.least)
+    logs = [read_log(a_log(path)) for path in args.log]
+    found = life.spectra([Run(log) for log in logs], args.channel or life.WRENCH, sn, args.least)
+    modes = Counter("branch of another run" if log.header.branch else log.header.mode or "mode unknown" for log in logs)
+    twice = len(logs) - len({(log.header.run_id, log.header.created) for log in logs})
+    print("logs      " + ", ".join(f"{count} {mode}" for mode, count in modes.items()) + (f"; {twice} counted again" if twice else ""))
     print("load histories: the closed loop of each log, from its first tick to its last")
     for one in found:
         if one.not_available:
@@ -61,4 +66,4 @@ def run(args: argparse.Namespace) -> Document:
         print(f"picture   {args.picture}")
     rows = [{"channel": s.name, "cycles": float(s.counts.sum()), "spectrum": s.table(args.bins), "damage": s.damage,
              "damage_by_moment": s.by_moment, "at_least": s.at_least, "not_available": s.not_available} for s in found]  # fmt: skip
-    return {"logs": len(args.log), "channels": rows, "exit_code": 0}
+    return {"logs": len(args.log), "modes": dict(modes), "counted_again": twice, "channels": rows, "exit_code": 0}

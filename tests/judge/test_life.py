@@ -45,6 +45,7 @@ def test_the_verb(tmp_path, capsys):
     assert main(["life", log, log, "--channel", "F_T[0]", "--curve", "4:200@1000", "--picture", str(tmp_path / "s.png")]) == 0
     reported = capsys.readouterr().out
     # one contact of 113 N: half a cycle up and half a cycle down in each log, (113/200)^4 of a thousandth
+    assert reported.startswith("logs      2 simulation; 1 counted again\n")
     assert "F_T[0]: 2 cycles, largest range 11" in reported and "in 2 dockings" in reported and (tmp_path / "s.png").stat().st_size > 1000
     damage = float(reported.split("of a life: ")[1].split()[0])
     assert damage == pytest.approx(2 * (113 / 200) ** 4 / 1000, rel=0.1)
