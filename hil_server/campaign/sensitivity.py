@@ -73,11 +73,11 @@ def design(keys: Sequence[str], cases: int, seed: int) -> np.ndarray:
 
 def outcomes(table: "pa.Table") -> dict[str, np.ndarray]:
     """What a campaign's designer looks at, by name, (cases,) each; nan where a case has none."""
-    captured = np.array(table["captured"].to_pylist(), bool)
+    captured, invalid = np.array(table["captured"].to_pylist(), bool), unjudged(table)
     return {
-        "impact force": magnitude(table, "impact_force_n"),
-        "impact moment": magnitude(table, "impact_moment_n_m"),
-        "captured": np.where(unjudged(table) & ~captured, math.nan, captured.astype(float)),
+        "impact force": np.where(invalid, math.nan, magnitude(table, "impact_force_n")),
+        "impact moment": np.where(invalid, math.nan, magnitude(table, "impact_moment_n_m")),
+        "captured": np.where(invalid & ~captured, math.nan, captured.astype(float)),
         "capture after first contact": column(table, "capture_after_s"),
     }
 

@@ -133,7 +133,8 @@ def statistics(table: "pa.Table", keys: tuple[str, ...], requirements: Sequence[
         "faults": {name: faults.count(name) for name in sorted(set(faults))},
         "ends": {end: ends.count(end) for end in sorted(set(ends))},
         "loads": loads,
-        "channels": {c.removeprefix("peak "): quantiles(column(table, c)) for c in table.column_names if c.startswith("peak ")},
+        "channels": {c.removeprefix("peak "): quantiles(column(table, c)[judged_within])
+                     for c in table.column_names if c.startswith("peak ")},  # fmt: skip
         "errors": sum(1 for e in table["error"].to_pylist() if e),
         "envelope": {key: envelope(column(table, key)[judged], captured[judged]) for key in keys},
         "requirements": demanded(table, requirements),

@@ -155,15 +155,18 @@ def test_a_trip_of_the_models_validity_is_no_failed_capture(tmp_path):
     sizes = {name: np.arange(10.0) for name in (*(f"peak_{name}" for name in statistics.PEAKS), *statistics.SIZES)}
     x = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0])
     table = pa.table({"number": range(10), "captured": captured, "end": end, "faults": faults, "x": x,
-                      "capture_after_s": np.where(captured, 1.0, np.nan), "error": [""] * 9 + ["it broke"], **sizes})  # fmt: skip
+                      "capture_after_s": np.where(captured, 1.0, np.nan), "error": [""] * 9 + ["it broke"],
+                      "peak probe.stroke": np.arange(10.0), **sizes})  # fmt: skip
     s = statistics.statistics(table, ("x",))
     assert (s["cases"], s["judged"], s["judged_within_limits"]) == (10, 8, 7) and s["no_verdict"] == {"error": 1, "mechanism_invalid": 1}
     assert s["capture_probability"] == 7 / 8 and s["capture_interval_95"] == statistics.wilson(7, 8)
     assert s["captured_within_limits"] == 6 and s["within_limits_interval_95"] == statistics.wilson(6, 7)
     assert sum(row["cases"] for row in s["envelope"]["x"]) == 8 and s["loads"]["peak_force_n"]["max"] == 6.0
+    assert s["channels"]["probe.stroke"]["max"] == 6.0
     from hil_server.campaign import report, sensitivity
 
     assert np.isnan(sensitivity.outcomes(table)["captured"]).tolist() == [False] * 7 + [True, False, True]
+    assert np.isnan(sensitivity.outcomes(table)["impact force"]).tolist() == [False] * 7 + [True] * 3
     assert {name: int(mask.sum()) for name, _, mask in report.groups(table)} == {
         "captured": 6, "captured, then tripped": 1, "not captured": 1, "no verdict": 2}  # fmt: skip
     outcome, (level, word, line) = report._outcome(s), report._verdict(s)
