@@ -4,7 +4,7 @@
 
 Least squares in two linear steps (mass and force bias; then centre of mass and torque bias) and a rotation R of the sensor against its
 assumed frame (Kabsch), with the residuals and the condition of each step. A pose that the others contradict is found by its deletion
-(Cook and Weisberg, Residuals and Influence in Regression, 1982, section 2.2). In motion the same load is felt with g - a instead of g.
+(Cook and Weisberg 1982, section 2.2). In motion the same load is felt with g - a instead of g.
 
 Input: a CSV of still poses with columns fx fy fz tx ty tz (N, N.m) and gx gy gz (m/s2, gravity in the sensor frame) or r11...r33 (sensor
 to world), or a log of a run, out of which the still stretches without contact are taken.
