@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from pathlib import Path
 
 from hil_server.errors import ConfigurationError
 from hil_server.values import Document
@@ -15,7 +16,7 @@ def dumps(document: Document) -> str:
     return "\n".join(_table(document, ())).strip() + "\n"
 
 
-def with_table(text: str, name: str, table: Document, file: object) -> str:
+def with_table(text: str, name: str, table: Document, file: str | Path) -> str:
     """The TOML text of a file with `table` at its end, in the place of the one it had and of what that has below. Remarks before the
     next table stay. Raises ConfigurationError where the table is there, but not as lines below a header."""
     own = re.compile(rf"""\s*\[+\s*["']?{re.escape(name)}["']?\s*[].]""")
