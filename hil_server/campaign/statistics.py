@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hil_server.campaign.case import PEAKS, SIZES
 from hil_server.requirements import MET, VIOLATED
+from hil_server.requirements.figures import FIGURES
 from hil_server.values import Document, Given
 
 if TYPE_CHECKING:
@@ -72,23 +74,25 @@ def _ranks(x: np.ndarray) -> np.ndarray:
 def demanded(table: "pa.Table", rows: Sequence[Given]) -> Document:
     """Verdicts on each requirement over the cases. rows: the requirements as the test has them.
 
-    By name: met, violated, not_judged (cases; an error of a case counts among the last); share of the judged ones that violate it and its
-    95 % interval, the share that its file allows, and whether it is kept; margin (p0 is the smallest, p1, p5, p50) and its unit."""
+    By name: met, violated, not_judged (cases; among the last an error, and a case whose model left its range before the verdict was final:
+    `_final`); share of the judged ones that violate it and its 95 % interval, the share that its file allows, and whether it is kept;
+    margin of the judged ones (p0 is the smallest, p1, p5, p50)."""
     found: Document = {}
+    cut = unjudged(table)
     for row in rows:
         name = row["name"]
         if f"verdict {name}" not in table.column_names:
             continue
-        verdicts = table[f"verdict {name}"].to_pylist()
+        verdicts, margins = table[f"verdict {name}"].to_pylist(), column(table, f"margin {name}")
+        judged = [not c or _final(row, v, m) for v, m, c in zip(verdicts, margins, cut, strict=True)]
+        verdicts, margins = list(compress(verdicts, judged)), margins[judged & np.isfinite(margins)]
         met, bad = verdicts.count(MET), verdicts.count(VIOLATED)
-        margins = column(table, f"margin {name}")
-        margins = margins[np.isfinite(margins)]
         places = {"p0": 0, "p1": 1, "p5": 5, "p50": 50}
         allowed = row.get("violated_max", 0.0)
         found[name] = {
             "met": met,
             "violated": bad,
-            "not_judged": len(verdicts) - met - bad,
+            "not_judged": len(table) - met - bad,
             "share": bad / (met + bad) if met + bad else math.nan,
             "interval_95": wilson(bad, met + bad),
             "violated_max": allowed,
@@ -97,6 +101,14 @@ def demanded(table: "pa.Table", rows: Sequence[Given]) -> Document:
             "source": row.get("source", ""),
         }
     return found
+
+
+def _final(row: Given, verdict: str | None, margin: float) -> bool:
+    """Whether a verdict holds whatever the rest of the run would have brought: a bound once broken is, and what came in time did."""
+    awaited = "value" in row and FIGURES[row["value"]].event
+    if verdict == VIOLATED:
+        return not awaited or math.isfinite(margin)
+    return bool(awaited) or "within_s" in row or row.get("at", "end") != "end"
 
 
 def standing(one: Given) -> str:

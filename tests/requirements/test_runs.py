@@ -223,13 +223,20 @@ def test_a_case_of_a_campaign_is_judged_and_the_statistics_count():
 
     import pyarrow as pa
 
-    names = ["verdict force", "margin force", "verdict caught", "margin caught"]
-    cases = [(VIOLATED, -1.0, MET, 3.0), (MET, 2.0, MET, 4.0), (None, None, VIOLATED, float("nan")), (MET, 4.0, MET, 5.0)]
+    names = ["verdict force", "margin force", "verdict caught", "margin caught", "faults", "error"]
+    cases = [(VIOLATED, -1.0, MET, 3.0, "", ""), (MET, 2.0, MET, 4.0, "", ""), (None, None, VIOLATED, float("nan"), "", ""),
+             (MET, 4.0, MET, 5.0, "force_high", "")]  # fmt: skip
     table = pa.table({name: [case[i] for case in cases] for i, name in enumerate(names)})
     counted = statistics.demanded(table, rows)
     assert [counted["force"][key] for key in ("met", "violated", "not_judged", "kept")] == [2, 1, 1, True]
     assert counted["force"]["share"] == pytest.approx(1 / 3) and counted["force"]["margin"]["p50"] == 2.0
     assert [statistics.standing(counted[name]) for name in ("force", "caught")] == ["kept", "violated"]
+    left = (MET, 0.5, VIOLATED, float("nan"), "mechanism_invalid", "")  # what the rest would have brought is not known
+    broken = (VIOLATED, -9.0, VIOLATED, -0.5, "mechanism_invalid", "")
+    came = (MET, 0.1, MET, 0.1, "mechanism_invalid", "")
+    more = statistics.demanded(pa.table({name: [case[i] for case in (*cases, left, broken, came)] for i, name in enumerate(names)}), rows)
+    assert [more["force"][key] for key in ("met", "violated", "not_judged")] == [2, 2, 3] and more["force"]["margin"]["p0"] == -9.0
+    assert [more["caught"][key] for key in ("met", "violated", "not_judged")] == [4, 2, 1] and more["caught"]["margin"]["p0"] == -0.5
     nowhere = statistics.demanded(pa.table({name: [None] * 4 for name in names}), rows)
     assert statistics.standing(nowhere["force"]) == "not judged", "what no case came to is not called kept"
     assert counted["caught"]["kept"] is False and counted["caught"]["margin"]["p0"] == 3.0
