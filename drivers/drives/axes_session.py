@@ -4,7 +4,8 @@ Objects and PDOs are set at `open`, while the axes are off. `enable` comes last 
 `drivers.drives.cyclic_axes`), then the axes are led up; `disable` comes first after it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from drivers.drives.canopen_setup import DriveSetupError, Link, Node, unlimited
@@ -94,6 +95,7 @@ class AxesSession:
         self._sockets: list[socket.socket] = []
         self._copies: list[tuple[socket.socket, socket.socket]] = []
         self._keeper: threading.Thread | None = None
+        self._turn, self._asked = threading.Condition(), False
         self.notes: list[str] = []
         self.identities: list[dict[str, int]] = []
 
@@ -146,10 +148,10 @@ class AxesSession:
             return []
         problems = await_down(self._axes, self._labels(), self._answer_s)
         try:
-            for node in self._beside_loop(min(self._answer_s, CLOSING_ANSWER_S) if problems else self._answer_s):
-                problems += quietly(self._let_go, [node])
+            with self._beside_loop(min(self._answer_s, CLOSING_ANSWER_S) if problems else self._answer_s) as nodes:
+                for node in nodes:
+                    problems += quietly(self._let_go, [node])
         finally:
-            self._end_beside()
             self._axes.stop()
             self._keeper.join()
             self._keeper = None
@@ -165,11 +167,8 @@ class AxesSession:
         left_s(): seconds that it may still take.
 
         The loop continues to read the links' sockets; what the nodes answer comes by its copies. Raises DriveSetupError."""
-        try:
-            nodes = self._beside_loop(self._answer_s, left_s)
+        with self._beside_loop(self._answer_s, left_s) as nodes:
             self._set_up([(axis, nodes[axis]) for axis in axes])
-        finally:
-            self._end_beside()
 
     def close(self) -> list[str]:
         """Takes the power off where that has not been done, pre-operational at the end. Returns what did not work, empty when all did."""
@@ -194,22 +193,29 @@ class AxesSession:
     def _connect(self, answer_s: float) -> list[Link]:
         return [Link(name, s, answer_s) for name, s in zip(self._names, self._sockets, strict=True)]
 
-    def _beside_loop(self, answer_s: float, left_s: Callable[[], float] = unlimited) -> list[Node]:
-        for _, copy in self._copies:
-            while _waits(copy):  # of another set-up
-                copy.recv(FRAME_BYTES)
-        self._axes.copy_to(self.copies)
-        links = [_BesideLoop(copy, s) for (_, copy), s in zip(self._copies, self._sockets, strict=True)]
-        self._beside = [Link(name, link, answer_s, left_s) for name, link in zip(self._names, links, strict=True)]
-        return self._nodes(self._beside)
-
-    def _end_beside(self) -> None:
-        self._axes.copy_to(())
-        for network in self._beside:
-            network.disconnect()
-        self._beside = []
-
-    _beside: Sequence[Link] = ()
+    @contextlib.contextmanager
+    def _beside_loop(self, answer_s: float, left_s: Callable[[], float] = unlimited) -> Iterator[list[Node]]:
+        """The nodes, asked while frames flow: one user at a time, the next one waits until the one before has its answer."""
+        with self._turn:
+            while self._asked:
+                self._turn.wait()
+            self._asked = True
+        networks: list[Link] = []
+        try:
+            for _, copy in self._copies:
+                while _waits(copy):  # of another set-up
+                    copy.recv(FRAME_BYTES)
+            self._axes.copy_to(self.copies)
+            for name, (_, copy), link in zip(self._names, self._copies, self._sockets, strict=True):
+                networks.append(Link(name, _BesideLoop(copy, link), answer_s, left_s))
+            yield self._nodes(networks)
+        finally:
+            self._axes.copy_to(())
+            for network in networks:
+                network.disconnect()
+            with self._turn:
+                self._asked = False
+                self._turn.notify()
 
     def _nodes(self, networks: Sequence[Link]) -> list[Node]:
         return [networks[link].node(node) for link, node in zip(self.axis_link, self.axis_node, strict=True)]

@@ -103,13 +103,17 @@ class Recoverer:
             logger.info("\nrecovered: the run is held; park returns the platform to its home position")
         elif before == RECOVERING and state != RECOVERING:
             logger.warning("\nnot recovered: %s", standing_in_words(int(record["faults"])))
-            if self._set_up is not None:
-                self._set_up.break_off()
+            self.break_off()
         elif record["command_code"] == RECOVER and state != RECOVERING:
             logger.warning("\nnot recovered: %s", why_not_begun(record))
 
-    def end(self, timeout_s: float = 5.0) -> None:
-        """Breaks the devices' part off and waits for its end, so that no device is set up while it is being closed."""
+    def break_off(self) -> None:
+        """The devices' part of the last recovery waits for no answer any more but the one that is due."""
         if self._set_up is not None:
             self._set_up.break_off()
+
+    def end(self, timeout_s: float = 5.0) -> None:
+        """Breaks the devices' part off and waits for its end, so that no device is set up while it is being closed."""
+        self.break_off()
+        if self._set_up is not None:
             self._set_up.join(timeout_s)

@@ -259,6 +259,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> Documen
             powered = contextlib.ExitStack()
             stack.callback(powered.close)
             powered.enter_context(begun(devices))
+            powered.callback(recoverer.break_off)
         interrupts.remains(f"the loop has ended, the log is complete: {log}")
         stopper = Stopper(test, presses)
         try:

@@ -253,3 +253,16 @@ def test_a_record_that_waits_since_the_set_up_ends_the_run(config, tmp_path):
     # without_record: the record waits from -14.980890021 s on, and nothing ends the run until -10.681 s
     event = Event("stall", "telemetry", 0.3728, amount=14_673_561_865)
     assert violations(fly(config, 82, tmp_path / "run", [event], from_start=True), config) == []
+
+
+def test_a_run_that_ends_while_a_node_is_set_up_again_lets_every_drive_go(config, tmp_path):
+    # left over: Notifier for bus "frames on udp:127.0.0.1:40000": ValueError: file descriptor cannot be a negative integer (-1)
+    events = [
+        Event("inject", "drive_disabled:1", 2.5207, 2.5707),
+        Event("inject", "drive_restart:1", 3.5359, 3.5859),
+        Event("command", "recover", 4.1519),
+        Event("loss", "drives 0", 4.1608, 4.2564, direction=1),
+        Event("kill", "telemetry", 4.2406),
+    ]
+    flight = fly(config, 10017, tmp_path / "run", events, force=True)
+    assert violations(flight, config) == [] and flight.summary["not_confirmed"] == []
