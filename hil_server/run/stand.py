@@ -90,19 +90,19 @@ def of_device(device: Port) -> Iterator[None]:
 
 @contextlib.contextmanager
 def opened_in_order(devices: Sequence[Port]) -> Iterator[None]:
-    """Opens the devices in order; closes those that were opened, last first, whatever happens."""
-    opened: list[Port] = []
-    try:
+    """Opens the devices in order; closes those that were opened, last first, whatever happens: also when another one's closing fails."""
+    with contextlib.ExitStack() as opened:
         for device in devices:
             interrupts.look()
             with of_device(device):
                 device.open()
-            opened.append(device)
+            opened.callback(_close, device)
         yield
-    finally:
-        for device in reversed(opened):
-            with contextlib.suppress(OSError):
-                device.close()
+
+
+def _close(device: Port) -> None:
+    with contextlib.suppress(OSError):
+        device.close()
 
 
 def who_is_there(config: TestConfig, devices: Mapping[str, Port], hardware: bool) -> dict[str, str]:

@@ -20,6 +20,7 @@ from hil_server.predict import course
 from hil_server.report import run_page
 from hil_server.run import session
 from hil_server.run.session import Options, run_live, simulate
+from hil_server.run.stand import opened_in_order
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
 from tests.drivers.plain_stand import SleptTime
 
@@ -34,6 +35,15 @@ def of(folder, *more):
 
 
 # ------------------------------------------------------------------------------------------------------------------ beginning
+
+
+def test_a_device_whose_closing_fails_keeps_no_other_one_open():
+    """The drives are opened first and closed last: an adapter that was unplugged is no reason to leave them."""
+    drives, sensor, signals = Mock(), Mock(), Mock()
+    sensor.close.side_effect = RuntimeError("adapter unplugged")
+    with pytest.raises(RuntimeError, match="unplugged"), opened_in_order([drives, sensor, signals]):
+        pass
+    assert all(device.close.call_count == 1 for device in (drives, sensor, signals))
 
 
 def test_what_a_test_does_not_say_of_a_tare_is_a_second_where_its_wrench_path_can_take_one():
